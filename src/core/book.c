@@ -1,0 +1,307 @@
+/* book.c: interning, references, pins. See book.h.
+ *
+ * References run downwards only (site -> stack -> location -> string), so a thing is reclaimed when its count falls to
+ * zero, with one exception: a dead stack that a pinned snapshot may name waits in limbo, and keeps what it refers to.
+ */
+
+#include "book.h"
+
+#include <string.h>
+
+enum {
+    MOST_STRINGS = (1 << 22) - 1,
+    MOST_LOCATIONS = (1 << 23) - 1,
+    MOST_STACKS = (1 << 24) - 1,
+};
+
+hl_lock hl_book_pin_lock;
+
+hl_status hl_book_new(bool stable, hl_book **book)
+{
+    hl_book *made = hl_os_alloc(1, sizeof *made);
+    if (made == NULL)
+        return HL_NO_MEMORY;
+    made->holders = 1;
+    made->pin_clock = 1;
+    hl_status status = hl_pool_new(&made->pool);
+    if (status == HL_OK)
+        status = hl_table_open(&made->strings, sizeof(hl_string), MOST_STRINGS, stable);
+    if (status == HL_OK)
+        status = hl_table_open(&made->locations, sizeof(hl_location), MOST_LOCATIONS, stable);
+    if (status == HL_OK)
+        status = hl_table_open(&made->stacks, sizeof(hl_stack), MOST_STACKS, stable);
+    if (status == HL_OK)
+        *book = made;
+    else
+        hl_book_drop(made);
+    return status;
+}
+
+hl_book *hl_book_hold(hl_book *book)
+{
+    atomic_fetch_add_explicit(&book->holders, 1, memory_order_relaxed);
+    return book;
+}
+
+void hl_book_drop(hl_book *book)
+{
+    if (atomic_fetch_sub_explicit(&book->holders, 1, memory_order_acq_rel) != 1)
+        return;
+    hl_table_close(&book->strings);
+    hl_table_close(&book->locations);
+    hl_table_close(&book->stacks);
+    if (book->pool != NULL)
+        hl_pool_free_all(book->pool);
+    hl_os_free(book->pins);
+    hl_os_free(book);
+}
+
+/* Strings. */
+
+static uint32_t hash_bytes(const char *bytes, size_t length)
+{
+    uint64_t hash = length;
+    for (; length >= 8; bytes += 8, length -= 8) {
+        uint64_t word;
+        memcpy(&word, bytes, 8);
+        hash = hl_mix(hash ^ word);
+    }
+    uint64_t rest = 0;
+    memcpy(&rest, bytes, length);
+    return (uint32_t)hl_mix(hash ^ rest);
+}
+
+hl_status hl_book_string(hl_book *book, const char *bytes, size_t length, hl_string_id *id)
+{
+    if (length > UINT32_MAX)
+        return HL_FULL;
+    uint32_t hash = hash_bytes(bytes, length);
+    for (uint32_t at = hl_table_first(&book->strings, hash); at != 0; at = hl_table_link(&book->strings, at)->next) {
+        hl_string *string = hl_table_at(&book->strings, at);
+        if (hl_table_link(&book->strings, at)->hash == hash && string->length == length &&
+            memcmp(string->bytes, bytes, length) == 0) {
+            string->refs++;
+            *id = at;
+            return HL_OK;
+        }
+    }
+    char *copy = hl_pool_alloc(book->pool, length);
+    if (copy == NULL)
+        return HL_NO_MEMORY;
+    hl_status status = hl_table_add(&book->strings, hash, id);
+    if (status != HL_OK) {
+        hl_pool_free(book->pool, copy, length);
+        return status;
+    }
+    memcpy(copy, bytes, length);
+    *(hl_string *)hl_table_at(&book->strings, *id) = (hl_string){.bytes = copy, .length = (uint32_t)length, .refs = 1};
+    return HL_OK;
+}
+
+void hl_book_release_string(hl_book *book, hl_string_id id)
+{
+    hl_string *string = hl_table_at(&book->strings, id);
+    if (--string->refs != 0)
+        return;
+    hl_pool_free(book->pool, string->bytes, string->length);
+    hl_table_remove(&book->strings, id);
+}
+
+/* Locations. All locations of one (file, line) stand in the same chain, because the function is not hashed; the first
+ * of them that was made represents the line. It is kept alive by the others. */
+
+hl_status hl_book_location(hl_book *book, hl_string_id file, uint32_t line, hl_string_id name, hl_location_id *id)
+{
+    uint32_t hash = (uint32_t)hl_mix((uint64_t)file << 32 | line);
+    hl_location_id line_id = 0;
+    for (uint32_t at = hl_table_first(&book->locations, hash); at != 0;
+         at = hl_table_link(&book->locations, at)->next) {
+        hl_location *location = hl_table_at(&book->locations, at);
+        if (location->file != file || location->line != line)
+            continue;
+        if (location->name == name) {
+            location->refs++;
+            *id = at;
+            return HL_OK;
+        }
+        line_id = location->line_id;
+    }
+    hl_status status = hl_table_add(&book->locations, hash, id);
+    if (status != HL_OK)
+        return status;
+    hl_location *made = hl_table_at(&book->locations, *id);
+    *made = (hl_location){
+        .file = file, .name = name, .line = line, .line_id = line_id == 0 ? *id : line_id, .refs = 1};
+    ((hl_string *)hl_table_at(&book->strings, file))->refs++;
+    if (name != 0)
+        ((hl_string *)hl_table_at(&book->strings, name))->refs++;
+    if (line_id != 0)
+        ((hl_location *)hl_table_at(&book->locations, line_id))->refs++;
+    return HL_OK;
+}
+
+void hl_book_release_location(hl_book *book, hl_location_id id)
+{
+    hl_location *location = hl_table_at(&book->locations, id);
+    if (--location->refs != 0)
+        return;
+    hl_book_release_string(book, location->file);
+    if (location->name != 0)
+        hl_book_release_string(book, location->name);
+    hl_location_id line_id = location->line_id;
+    hl_table_remove(&book->locations, id);
+    if (line_id != id)
+        hl_book_release_location(book, line_id);
+}
+
+/* Stacks. */
+
+static uint32_t hash_stack(const hl_location_id *locations, uint32_t depth)
+{
+    uint64_t hash = depth;
+    for (uint32_t i = 0; i < depth; i++)
+        hash = (hash ^ locations[i]) * 0x9e3779b97f4a7c15u + (hash >> 29);
+    return (uint32_t)hl_mix(hash);
+}
+
+hl_status hl_book_stack(hl_book *book, const hl_location_id *locations, uint32_t depth, uint32_t total, hl_stack_id *id)
+{
+    uint32_t hash = hash_stack(locations, depth);
+    size_t bytes = (size_t)depth * sizeof *locations;
+    for (uint32_t at = hl_table_first(&book->stacks, hash); at != 0; at = hl_table_link(&book->stacks, at)->next) {
+        hl_stack *stack = hl_table_at(&book->stacks, at);
+        /* A dead stack in limbo keeps its pins' view of it; a new life is a new id. */
+        if (hl_table_link(&book->stacks, at)->hash == hash && stack->depth == depth && stack->refs != 0 &&
+            memcmp(stack->locations, locations, bytes) == 0) {
+            stack->refs++;
+            *id = at;
+            return HL_OK;
+        }
+    }
+    hl_location_id *copy = hl_pool_alloc(book->pool, bytes);
+    if (copy == NULL)
+        return HL_NO_MEMORY;
+    hl_status status = hl_table_add(&book->stacks, hash, id);
+    if (status != HL_OK) {
+        hl_pool_free(book->pool, copy, bytes);
+        return status;
+    }
+    memcpy(copy, locations, bytes);
+    for (uint32_t i = 0; i < depth; i++)
+        ((hl_location *)hl_table_at(&book->locations, locations[i]))->refs++;
+    *(hl_stack *)hl_table_at(&book->stacks, *id) =
+        (hl_stack){.locations = copy, .depth = depth, .total = total, .refs = 1, .born = book->pin_clock};
+    return HL_OK;
+}
+
+static void forget_stack(hl_book *book, hl_stack_id id)
+{
+    hl_stack *stack = hl_table_at(&book->stacks, id);
+    for (uint32_t i = 0; i < stack->depth; i++)
+        hl_book_release_location(book, stack->locations[i]);
+    hl_pool_free(book->pool, stack->locations, (size_t)stack->depth * sizeof *stack->locations);
+    hl_table_remove(&book->stacks, id);
+}
+
+/* Does any pin lie in the life of the stack? Pins are ascending; a pin's value is the clock just after it was made. */
+static bool is_pinned(hl_book *book, const hl_stack *stack)
+{
+    bool found = false;
+    hl_lock_take(&hl_book_pin_lock);
+    for (uint32_t i = book->pin_count; i > 0 && book->pins[i - 1] > stack->born; i--)
+        if (book->pins[i - 1] <= stack->died) {
+            found = true;
+            break;
+        }
+    hl_lock_give(&hl_book_pin_lock);
+    return found;
+}
+
+void hl_book_release_stack(hl_book *book, hl_stack_id id)
+{
+    hl_stack *stack = hl_table_at(&book->stacks, id);
+    if (--stack->refs != 0)
+        return;
+    stack->died = book->pin_clock;
+    if (!is_pinned(book, stack)) {
+        forget_stack(book, id);
+        return;
+    }
+    stack->limbo = 0;
+    if (book->limbo_first == 0)
+        book->limbo_first = id;
+    else
+        ((hl_stack *)hl_table_at(&book->stacks, book->limbo_last))->limbo = id;
+    book->limbo_last = id;
+}
+
+void hl_book_sweep(hl_book *book, uint32_t most)
+{
+    for (; most > 0 && book->limbo_first != 0; most--) {
+        hl_stack_id id = book->limbo_first;
+        hl_stack *stack = hl_table_at(&book->stacks, id);
+        book->limbo_first = stack->limbo;
+        if (!is_pinned(book, stack)) {
+            forget_stack(book, id);
+            continue;
+        }
+        stack->limbo = 0; /* to the end of the queue */
+        if (book->limbo_first == 0)
+            book->limbo_first = id;
+        else
+            ((hl_stack *)hl_table_at(&book->stacks, book->limbo_last))->limbo = id;
+        book->limbo_last = id;
+    }
+}
+
+/* Pins. */
+
+static bool insert_pin(hl_book *book, uint32_t pin)
+{
+    if (book->pin_count == book->pin_room) {
+        uint32_t room = book->pin_room == 0 ? 8 : 2 * book->pin_room;
+        uint32_t *pins = hl_os_resize(book->pins, room, sizeof *pins);
+        if (pins == NULL)
+            return false;
+        book->pins = pins;
+        book->pin_room = room;
+    }
+    uint32_t at = book->pin_count++;
+    for (; at > 0 && book->pins[at - 1] > pin; at--)
+        book->pins[at] = book->pins[at - 1];
+    book->pins[at] = pin;
+    return true;
+}
+
+uint32_t hl_book_pin(hl_book *book)
+{
+    hl_lock_take(&hl_book_pin_lock);
+    uint32_t pin = insert_pin(book, book->pin_clock + 1) ? ++book->pin_clock : 0;
+    hl_lock_give(&hl_book_pin_lock);
+    return pin;
+}
+
+bool hl_book_pin_again(hl_book *book, uint32_t pin)
+{
+    hl_lock_take(&hl_book_pin_lock);
+    bool done = insert_pin(book, pin);
+    hl_lock_give(&hl_book_pin_lock);
+    return done;
+}
+
+void hl_book_unpin(hl_book *book, uint32_t pin)
+{
+    hl_lock_take(&hl_book_pin_lock);
+    uint32_t at = 0;
+    while (book->pins[at] != pin)
+        at++;
+    memmove(&book->pins[at], &book->pins[at + 1], (book->pin_count - at - 1) * sizeof *book->pins);
+    book->pin_count--;
+    hl_lock_give(&hl_book_pin_lock);
+}
+
+size_t hl_book_memory(const hl_book *book)
+{
+    return hl_table_memory(&book->strings) + hl_table_memory(&book->locations) + hl_table_memory(&book->stacks) +
+           hl_pool_memory(book->pool);
+}

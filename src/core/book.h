@@ -1,0 +1,113 @@
+/* book.h: the interned names of a ledger: strings, locations and stacks.
+ *
+ *     stack    -> array of locations, newest first, cut at the frame limit; plus the total depth
+ *     location -> (file, line, function)
+ *     string   -> UTF-8 bytes (lone surrogates encoded as three bytes, as Python's "surrogatepass" does)
+ *
+ * Interning means: equal content, equal id, within one book. Id 0 is never handed out. Location ids with the same file
+ * and line but another function share one `line_id`, so grouping by line never compares strings.
+ *
+ * A book is shared by the ledger that writes it and by the snapshots taken from it, and counted: each holder has one
+ * reference. A snapshot also holds a pin: nothing that existed when the pin was made is reclaimed while it is held.
+ *
+ * Threading: interning, releasing, sweeping and making a pin need the writer's exclusion (the ledger's lock; a private
+ * book has one owner). Reading what a snapshot names needs no lock: entries never move in a ledger's book and never change while
+ * pinned.
+ */
+#ifndef HL_BOOK_H
+#define HL_BOOK_H
+
+#include "index.h"
+#include "lock.h"
+#include "pool.h"
+
+typedef uint32_t hl_string_id;
+typedef uint32_t hl_location_id;
+typedef uint32_t hl_stack_id;
+
+typedef struct {
+    char *bytes;     /* not terminated */
+    uint32_t length; /* in bytes */
+    uint32_t refs;   /* locations that name it, plus explicit holders */
+} hl_string;
+
+typedef struct {
+    hl_string_id file;
+    hl_string_id name; /* the function; 0 when not known */
+    uint32_t line;
+    hl_location_id line_id; /* the representative of all locations with this file and line; itself, mostly */
+    uint32_t refs;          /* stacks that name it (once per occurrence), plus explicit holders */
+} hl_location;
+
+typedef struct {
+    hl_location_id *locations; /* newest first */
+    uint32_t depth;            /* how many */
+    uint32_t total;            /* frames there were when the stack was first seen; >= depth; 0: not known */
+    uint32_t refs;             /* sites that name it */
+    uint32_t born;             /* the book's pin clock when it was made: older pins do not name it */
+    uint32_t died;             /* the pin clock when its last site went; meaningful in limbo only */
+    uint32_t limbo;            /* next stack that waits for its pins, 0 at the end */
+} hl_stack;
+
+typedef struct hl_book hl_book;
+
+struct hl_book {
+    _Atomic uint32_t holders;
+    hl_pool *pool; /* strings' bytes and stacks' arrays */
+    hl_table strings;
+    hl_table locations;
+    hl_table stacks;
+    uint32_t pin_clock; /* grows with every pin; this and the three below: hl_book_pin_lock */
+    uint32_t *pins;     /* clock values of the pins held, ascending; equal ones are one pin held several times */
+    uint32_t pin_count;
+    uint32_t pin_room;
+    hl_stack_id limbo_first; /* dead stacks that a pin may still name, oldest first */
+    hl_stack_id limbo_last;
+};
+
+/* A book for a ledger (`stable`: entries never move, readers need no lock) or a private one (small, may move). */
+hl_status hl_book_new(bool stable, hl_book **book) HL_MUST_USE;
+hl_book *hl_book_hold(hl_book *book);
+void hl_book_drop(hl_book *book);
+
+/* Intern. A new or found string or location is returned with one reference more, which the caller owns and gives back
+ * with the matching release; a stack keeps its own references to its locations. */
+hl_status hl_book_string(hl_book *book, const char *bytes, size_t length, hl_string_id *id) HL_MUST_USE;
+hl_status hl_book_location(hl_book *book, hl_string_id file, uint32_t line, hl_string_id name, hl_location_id *id)
+    HL_MUST_USE;
+hl_status hl_book_stack(hl_book *book, const hl_location_id *locations, uint32_t depth, uint32_t total, hl_stack_id *id)
+    HL_MUST_USE;
+void hl_book_release_string(hl_book *book, hl_string_id id);
+void hl_book_release_location(hl_book *book, hl_location_id id);
+void hl_book_release_stack(hl_book *book, hl_stack_id id);
+
+/* Guards the pins of all books; innermost of all locks. Public for the sake of fork. */
+extern hl_lock hl_book_pin_lock;
+
+/* Pins: see above. hl_book_pin returns the clock value to unpin with, 0 when there is no memory for it. The last two
+ * need no lock of the caller's. hl_book_pin_again holds a pin once more: false when there is no memory. */
+uint32_t hl_book_pin(hl_book *book) HL_MUST_USE;
+bool hl_book_pin_again(hl_book *book, uint32_t pin) HL_MUST_USE;
+void hl_book_unpin(hl_book *book, uint32_t pin);
+/* Reclaim up to `most` stacks whose pins are gone. Cheap when there are none. */
+void hl_book_sweep(hl_book *book, uint32_t most);
+
+/* Bytes of memory the book has obtained. */
+size_t hl_book_memory(const hl_book *book);
+
+static inline const hl_string *hl_book_get_string(const hl_book *book, hl_string_id id)
+{
+    return (const hl_string *)hl_table_at(&book->strings, id);
+}
+
+static inline const hl_location *hl_book_get_location(const hl_book *book, hl_location_id id)
+{
+    return (const hl_location *)hl_table_at(&book->locations, id);
+}
+
+static inline const hl_stack *hl_book_get_stack(const hl_book *book, hl_stack_id id)
+{
+    return (const hl_stack *)hl_table_at(&book->stacks, id);
+}
+
+#endif

@@ -1,0 +1,103 @@
+/* codes.c: see codes.h. */
+
+#include "codes.h"
+
+enum { MOST_CODES = (1 << 22) - 1, MOST_INSTRUCTIONS = (1 << 23) - 1 };
+
+static uint32_t hash_address(uintptr_t address)
+{
+    return (uint32_t)hl_mix(address);
+}
+
+hl_status hl_codes_open(hl_codes *codes)
+{
+    *codes = (hl_codes){.generation = 1};
+    hl_status status = hl_table_open(&codes->codes, sizeof(hl_code), MOST_CODES, true);
+    if (status == HL_OK)
+        status = hl_table_open(&codes->instructions, sizeof(hl_instruction), MOST_INSTRUCTIONS, true);
+    if (status != HL_OK)
+        hl_codes_close(codes);
+    return status;
+}
+
+void hl_codes_close(hl_codes *codes)
+{
+    hl_table_close(&codes->codes);
+    hl_table_close(&codes->instructions);
+}
+
+size_t hl_codes_memory(const hl_codes *codes)
+{
+    return hl_table_memory(&codes->codes) + hl_table_memory(&codes->instructions);
+}
+
+hl_location_id hl_codes_location(const hl_codes *codes, uintptr_t instruction)
+{
+    const hl_table *table = &codes->instructions;
+    for (uint32_t at = hl_table_first(table, hash_address(instruction)); at != 0; at = hl_table_link(table, at)->next) {
+        const hl_instruction *known = hl_table_at(table, at);
+        if (known->instruction == instruction)
+            return known->location;
+    }
+    return 0;
+}
+
+hl_code_id hl_codes_find(const hl_codes *codes, uintptr_t address)
+{
+    const hl_table *table = &codes->codes;
+    for (uint32_t at = hl_table_first(table, hash_address(address)); at != 0; at = hl_table_link(table, at)->next)
+        if (hl_codes_at(codes, at)->address == address)
+            return at;
+    return 0;
+}
+
+hl_status hl_codes_add(hl_codes *codes, hl_book *book, uintptr_t address, hl_string_id file, hl_string_id name,
+                       hl_code_id *id)
+{
+    hl_status status = hl_table_add(&codes->codes, hash_address(address), id);
+    if (status != HL_OK) {
+        hl_book_release_string(book, file);
+        hl_book_release_string(book, name);
+        return status;
+    }
+    *(hl_code *)hl_table_at(&codes->codes, *id) = (hl_code){.address = address, .file = file, .name = name};
+    return HL_OK;
+}
+
+hl_status hl_codes_learn(hl_codes *codes, hl_book *book, hl_code_id code, uintptr_t instruction, uint32_t line,
+                         hl_location_id *location)
+{
+    hl_code *owner = hl_table_at(&codes->codes, code);
+    hl_status status = hl_book_location(book, owner->file, line, owner->name, location);
+    if (status != HL_OK)
+        return status;
+    uint32_t id;
+    status = hl_table_add(&codes->instructions, hash_address(instruction), &id);
+    if (status != HL_OK) {
+        hl_book_release_location(book, *location);
+        return status;
+    }
+    *(hl_instruction *)hl_table_at(&codes->instructions, id) =
+        (hl_instruction){.instruction = instruction, .location = *location, .next = owner->first};
+    owner->first = id;
+    return HL_OK;
+}
+
+void hl_codes_forget(hl_codes *codes, hl_book *book, uintptr_t address)
+{
+    hl_code_id id = hl_codes_find(codes, address);
+    if (id == 0)
+        return;
+    hl_code *code = hl_table_at(&codes->codes, id);
+    for (uint32_t at = code->first; at != 0;) {
+        hl_instruction *known = hl_table_at(&codes->instructions, at);
+        uint32_t next = known->next;
+        hl_book_release_location(book, known->location);
+        hl_table_remove(&codes->instructions, at);
+        at = next;
+    }
+    hl_book_release_string(book, code->file);
+    hl_book_release_string(book, code->name);
+    hl_table_remove(&codes->codes, id);
+    codes->generation++;
+}

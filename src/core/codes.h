@@ -1,0 +1,57 @@
+/* codes.h: what is known about running code: instruction -> location, until its code object dies.
+ *
+ * A code object's address comes back after it dies, and with it the addresses of its instructions. So everything learnt
+ * from one is forgotten the moment its block is freed, and `generation` grows, which makes every cached key that was
+ * made of instruction addresses stale.
+ *
+ * Threading: the ledger's lock.
+ */
+#ifndef HL_CODES_H
+#define HL_CODES_H
+
+#include "book.h"
+
+typedef uint32_t hl_code_id;
+
+typedef struct {
+    uintptr_t address; /* of the code object, which is also its block's */
+    hl_string_id file;
+    hl_string_id name;
+    uint32_t first; /* list of what was learnt of its instructions */
+} hl_code;
+
+typedef struct {
+    uintptr_t instruction;
+    hl_location_id location;
+    uint32_t next; /* of the same code object */
+} hl_instruction;
+
+typedef struct {
+    hl_table codes;
+    hl_table instructions;
+    uint32_t generation;
+} hl_codes;
+
+hl_status hl_codes_open(hl_codes *codes) HL_MUST_USE;
+void hl_codes_close(hl_codes *codes);
+size_t hl_codes_memory(const hl_codes *codes);
+
+/* The location of an instruction, borrowed; 0 when it was not learnt. */
+hl_location_id hl_codes_location(const hl_codes *codes, uintptr_t instruction);
+/* 0 when the code object is not known. */
+hl_code_id hl_codes_find(const hl_codes *codes, uintptr_t address);
+/* Takes over the caller's references to the strings, whatever the answer. */
+hl_status hl_codes_add(hl_codes *codes, hl_book *book, uintptr_t address, hl_string_id file, hl_string_id name,
+                       hl_code_id *id) HL_MUST_USE;
+/* The location of `line` in the code object's file is that of `instruction` from now on; borrowed. */
+hl_status hl_codes_learn(hl_codes *codes, hl_book *book, hl_code_id code, uintptr_t instruction, uint32_t line,
+                         hl_location_id *location) HL_MUST_USE;
+/* The block at `address` is freed; it may have been a code object. */
+void hl_codes_forget(hl_codes *codes, hl_book *book, uintptr_t address);
+
+static inline const hl_code *hl_codes_at(const hl_codes *codes, hl_code_id id)
+{
+    return (const hl_code *)hl_table_at(&codes->codes, id);
+}
+
+#endif

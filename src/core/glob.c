@@ -1,0 +1,138 @@
+/* glob.c: shell-style matching with Python's meaning, on the code points of UTF-8. See glob.h.
+ *
+ *     *       any characters, newlines and slashes too        [seq]   a character of seq: a, or a-z
+ *     ?       any one character                                [!seq]  a character not in seq
+ *
+ * There is no quoting; "[" without its "]" stands for itself, "]" first in a set does too. fnmatch.translate is the same
+ * from 3.11 to 3.15 in what it accepts. It goes through a regular expression, which leaves three marks in how a set
+ * is read, and they are kept here:
+ *
+ *   1. A hyphen makes a range if it has a character on both sides that belongs to no other range.
+ *   2. A reversed range (z-a) is dropped. "!" then negates if it is first among what is left, even when it did not
+ *      stand first: "[z-a!b]" means "[!b]".
+ *   3. If that "!" began a range ("[z-a!-c]"), the range falls apart: the set is all but "-" and "c".
+ *
+ * The match is the greedy one with one point of return: if anything after the last "*" fails, that "*" takes one
+ * character more. An earlier "*" never needs to be tried again.
+ */
+
+#include "glob.h"
+
+#include <stdint.h>
+
+typedef struct {
+    const unsigned char *at, *end;
+} text;
+
+/* Take one character; the text is not empty. A byte that begins no UTF-8 sequence is a character past Unicode. */
+static uint32_t take(text *from)
+{
+    const unsigned char *at = from->at;
+    uint32_t lead = *at, more, least, code;
+    if (lead < 0x80) {
+        from->at++;
+        return lead;
+    }
+    if (lead >= 0xc2 && lead < 0xe0)
+        more = 1, least = 0x80, code = lead & 0x1f;
+    else if (lead >= 0xe0 && lead < 0xf0)
+        more = 2, least = 0x800, code = lead & 0x0f;
+    else if (lead >= 0xf0 && lead < 0xf5)
+        more = 3, least = 0x10000, code = lead & 0x07;
+    else
+        goto bad;
+    if ((size_t)(from->end - at) <= more)
+        goto bad;
+    for (uint32_t i = 1; i <= more; i++) {
+        if ((at[i] & 0xc0) != 0x80)
+            goto bad;
+        code = code << 6 | (at[i] & 0x3f);
+    }
+    if (code < least || code > 0x10ffff)
+        goto bad;
+    from->at += more + 1;
+    return code;
+bad:
+    from->at++;
+    return 0x110000 + lead;
+}
+
+/* `set` begins after "[". The place of the "]" that closes it, or NULL. */
+static const unsigned char *close_of(text set)
+{
+    if (set.at < set.end && *set.at == '!')
+        set.at++;
+    if (set.at < set.end && *set.at == ']')
+        set.at++;
+    while (set.at < set.end && *set.at != ']')
+        set.at++;
+    return set.at < set.end ? set.at : NULL;
+}
+
+/* `set` is what stands between the brackets; it is not empty. */
+static bool set_has(text set, uint32_t code)
+{
+    bool negated = *set.at == '!', first = !negated, found = false;
+    if (negated)
+        set.at++;
+    while (set.at < set.end) {
+        uint32_t low = take(&set), high = low;
+        bool range = set.end - set.at >= 2 && *set.at == '-'; /* mark 1 */
+        if (range) {
+            set.at++;
+            high = take(&set);
+        }
+        if (low > high)
+            continue; /* mark 2 */
+        if (first && low == '!') {
+            negated = true;
+            found = range && (code == '-' || code == high); /* mark 3 */
+        } else {
+            found = found || (low <= code && code <= high);
+        }
+        first = false;
+    }
+    return found != negated;
+}
+
+bool hl_glob_match(const char *pattern, size_t pattern_length, const char *name, size_t name_length)
+{
+    const unsigned char *bytes = (const unsigned char *)pattern;
+    text rest = {bytes, bytes + pattern_length};
+    text left = {(const unsigned char *)name, (const unsigned char *)name + name_length};
+    text star_rest = {NULL, NULL}, star_left = {NULL, NULL}; /* where to return to: after the last star */
+    const unsigned char *open_from = rest.end;               /* no "[" from here on is closed */
+    for (;;) {
+        if (rest.at < rest.end && *rest.at == '*') {
+            rest.at++;
+            star_rest = rest;
+            star_left = left;
+            continue;
+        }
+        if (rest.at == rest.end && left.at == left.end)
+            return true;
+        bool matches = false;
+        if (rest.at < rest.end && left.at < left.end) {
+            const unsigned char *sign = rest.at, *closed = NULL;
+            uint32_t code = take(&left), wanted = take(&rest);
+            if (wanted == '[' && sign < open_from) {
+                closed = close_of(rest);
+                if (closed == NULL)
+                    open_from = sign;
+            }
+            if (closed != NULL) {
+                matches = set_has((text){rest.at, closed}, code);
+                rest.at = closed + 1;
+            } else {
+                matches = wanted == '?' || wanted == code;
+            }
+        }
+        if (matches)
+            continue;
+        if (star_rest.at == NULL || star_left.at == star_left.end)
+            return false;
+        (void)take(&star_left);
+        rest = star_rest;
+        left = star_left;
+    }
+}

@@ -1,0 +1,40 @@
+/* group.h: statistics of a snapshot and differences of two, grouped by file, line or stack.
+ *
+ * Results, sums and order are exactly those of the stdlib's Snapshot.statistics and compare_to: groups are keyed by
+ * (file, line) pairs only, never by function; a statistic sorts by (size, count, traceback) and a difference by
+ * (|size_diff|, size, |count_diff|, count, traceback), both descending, where a traceback compares as its tuple of
+ * (file, line), oldest frame first, files by code point. Cumulative counts every occurrence of a frame, so recursion
+ * counts more than once. Rows with no live block do not take part.
+ *
+ * Threading: reads immutable snapshots only; no lock, no GIL.
+ */
+#ifndef HL_GROUP_H
+#define HL_GROUP_H
+
+#include "snapshot.h"
+
+typedef enum { HL_BY_FILE, HL_BY_LINE, HL_BY_STACK } hl_key_type;
+
+/* What a group is about, in the terms of one snapshot's book: a string id (BY_FILE), a location id (BY_LINE) or a
+ * stack id (BY_STACK). */
+typedef struct {
+    uint32_t key;
+    uint64_t size;  /* bytes */
+    uint64_t count; /* blocks */
+} hl_group;
+
+typedef struct {
+    uint32_t key;
+    bool from_old; /* the key belongs to the old snapshot's book: the group has vanished */
+    uint64_t size, count;         /* in the new snapshot */
+    uint64_t old_size, old_count; /* in the old one */
+} hl_difference;
+
+/* Sorted as the stdlib sorts. `*groups` is scratch memory of *count elements, freed by the caller with hl_os_free.
+ * `cumulative` goes with BY_FILE and BY_LINE only. */
+hl_status hl_group_rows(const hl_snapshot *snapshot, hl_key_type key_type, bool cumulative, hl_group **groups,
+                        size_t *count) HL_MUST_USE;
+hl_status hl_group_compare(const hl_snapshot *new_snapshot, const hl_snapshot *old_snapshot, hl_key_type key_type,
+                           bool cumulative, hl_difference **differences, size_t *count) HL_MUST_USE;
+
+#endif

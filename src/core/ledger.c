@@ -1,0 +1,357 @@
+/* ledger.c: see ledger.h. */
+
+#include "ledger.h"
+
+#include <string.h>
+
+enum { MOST_SIDE = (1 << 24) - 1 };
+
+typedef struct {
+    uintptr_t address;
+    uint32_t domain;
+    hl_site_id site;
+} side_entry;
+
+/* Less than any code object: only the smallest size a block may have matters to the map. */
+enum { CODE_BLOCK_SIZE = 64 };
+
+hl_status hl_ledger_open(hl_ledger *ledger, uint32_t nframe, uint32_t era)
+{
+    size_t page = hl_os_page();
+    size_t scratch = (nframe * (sizeof(uintptr_t) + sizeof(hl_location_id)) + page - 1) / page * page;
+    *ledger = (hl_ledger){.nframe = nframe, .era = era, .epoch = 1};
+    hl_status status = hl_book_new(true, &ledger->book);
+    if (status == HL_OK)
+        status = hl_map_open(&ledger->map);
+    if (status == HL_OK)
+        status = hl_table_open(&ledger->side, sizeof(side_entry), MOST_SIDE, true);
+    if (status == HL_OK)
+        status = hl_sites_open(&ledger->sites, HL_MAP_MOST_SITES);
+    if (status == HL_OK)
+        status = hl_codes_open(&ledger->codes);
+    if (status == HL_OK)
+        status = hl_cache_open(&ledger->cache, nframe);
+    if (status == HL_OK) {
+        ledger->instructions = hl_os_map(scratch);
+        ledger->locations = (hl_location_id *)(void *)(ledger->instructions + nframe);
+        ledger->scratch_bytes = scratch;
+        status = ledger->instructions == NULL ? HL_NO_MEMORY : HL_OK;
+    }
+    if (status == HL_OK)
+        status = hl_sites_intern(&ledger->sites, ledger->book, 0, 0, UINT32_MAX, 1, &ledger->old_code);
+    if (status == HL_OK)
+        hl_sites_at(&ledger->sites, ledger->old_code)->holds_code = true;
+    else
+        hl_ledger_close(ledger);
+    return status;
+}
+
+void hl_ledger_close(hl_ledger *ledger)
+{
+    if (ledger->book != NULL)
+        hl_book_drop(ledger->book);
+    hl_map_close(&ledger->map);
+    hl_table_close(&ledger->side);
+    hl_sites_close(&ledger->sites);
+    hl_codes_close(&ledger->codes);
+    hl_cache_close(&ledger->cache);
+    if (ledger->instructions != NULL)
+        hl_os_unmap(ledger->instructions, ledger->scratch_bytes);
+    *ledger = (hl_ledger){.era = ledger->era, .lost = ledger->lost};
+}
+
+hl_site_id hl_ledger_site(hl_ledger *ledger, const hl_location_id *locations, uint32_t depth, uint32_t total,
+                          uint64_t size, uint32_t domain)
+{
+    hl_stack_id stack;
+    hl_site_id site;
+    if (hl_book_stack(ledger->book, locations, depth, total, &stack) != HL_OK)
+        return 0;
+    if (hl_sites_intern(&ledger->sites, ledger->book, stack, size, domain, ledger->epoch, &site) != HL_OK)
+        return 0;
+    return site;
+}
+
+void hl_ledger_cache(hl_ledger *ledger, uint64_t hash, uint32_t depth, hl_site_id site)
+{
+    hl_cache_entry *entry = hl_cache_place(&ledger->cache, hash);
+    *entry = (hl_cache_entry){.hash = hash,
+                              .generation = ledger->codes.generation,
+                              .depth = depth,
+                              .site = site,
+                              .life = hl_sites_at(&ledger->sites, site)->life};
+    memcpy(entry->instructions, ledger->instructions, depth * sizeof *entry->instructions);
+}
+
+/* The totals. */
+
+static void count_in(hl_ledger *ledger, hl_site *site)
+{
+    hl_site_save(site, ledger->epoch);
+    site->live++;
+    ledger->traced += site->size;
+    if (ledger->traced > ledger->peak) {
+        ledger->peak = ledger->traced;
+        ledger->epoch++;
+    }
+}
+
+static void count_out(hl_ledger *ledger, uintptr_t address, hl_site_id id)
+{
+    hl_site *site = hl_sites_at(&ledger->sites, id);
+    hl_site_save(site, ledger->epoch);
+    site->live--;
+    ledger->traced -= site->size;
+    if (HL_UNLIKELY(site->holds_code))
+        hl_codes_forget(&ledger->codes, ledger->book, address);
+}
+
+/* The side table. */
+
+static uint32_t side_hash(uintptr_t address, uint32_t domain)
+{
+    return (uint32_t)hl_mix(address ^ (uint64_t)domain << 48 ^ domain);
+}
+
+static uint32_t side_find(const hl_ledger *ledger, uintptr_t address, uint32_t domain)
+{
+    const hl_table *side = &ledger->side;
+    for (uint32_t at = hl_table_first(side, side_hash(address, domain)); at != 0; at = hl_table_link(side, at)->next) {
+        const side_entry *entry = hl_table_at(side, at);
+        if (entry->address == address && entry->domain == domain)
+            return at;
+    }
+    return 0;
+}
+
+static hl_site_id side_take(hl_ledger *ledger, uintptr_t address, uint32_t domain)
+{
+    uint32_t at = side_find(ledger, address, domain);
+    if (at == 0)
+        return 0;
+    hl_site_id site = ((side_entry *)hl_table_at(&ledger->side, at))->site;
+    hl_table_remove(&ledger->side, at);
+    return site;
+}
+
+static hl_status side_put(hl_ledger *ledger, uintptr_t address, uint32_t domain, hl_site_id site, hl_map_stale *stale)
+{
+    uint32_t at;
+    hl_status status = hl_table_add(&ledger->side, side_hash(address, domain), &at);
+    if (status != HL_OK)
+        return status;
+    *(side_entry *)hl_table_at(&ledger->side, at) = (side_entry){.domain = domain, .site = site};
+    *stale = (hl_map_stale){.address = address, .site = side_take(ledger, address, domain)};
+    ((side_entry *)hl_table_at(&ledger->side, at))->address = address;
+    return HL_OK;
+}
+
+/* Blocks. */
+
+static bool in_map(uintptr_t address, uint32_t domain)
+{
+    return HL_LIKELY(domain == 0 && hl_map_takes(address));
+}
+
+static hl_status put(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain, hl_site_id site)
+{
+    hl_map_stale stale = {0};
+    hl_status status = in_map(address, domain) ? hl_map_put(&ledger->map, address, size, site, &stale)
+                                               : side_put(ledger, address, domain, site, &stale);
+    if (HL_UNLIKELY(stale.site != 0))
+        count_out(ledger, stale.address, stale.site);
+    return status;
+}
+
+static hl_site_id take(hl_ledger *ledger, uintptr_t address, uint32_t domain)
+{
+    return in_map(address, domain) ? hl_map_take(&ledger->map, address) : side_take(ledger, address, domain);
+}
+
+void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain, hl_site_id site)
+{
+    if (HL_UNLIKELY(site == 0 || put(ledger, address, size, domain, site) != HL_OK)) {
+        ledger->lost++;
+        hl_ledger_leave(ledger, address, domain); /* what stood there is gone all the same */
+        return;
+    }
+    hl_site *entered = hl_sites_at(&ledger->sites, site);
+    entered->allocated++;
+    count_in(ledger, entered);
+}
+
+bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain)
+{
+    hl_site_id site = take(ledger, address, domain);
+    if (site == 0)
+        return false;
+    count_out(ledger, address, site);
+    return true;
+}
+
+void hl_ledger_reattribute(hl_ledger *ledger, uintptr_t address, hl_site_id site)
+{
+    uint32_t *slot = hl_map_takes(address) ? hl_map_find(&ledger->map, address) : NULL;
+    if (slot == NULL || site == 0)
+        return;
+    hl_site_id old = *slot & HL_MAP_MOST_SITES;
+    if (old == site)
+        return;
+    *slot = (*slot & ~HL_MAP_MOST_SITES) | site;
+    count_out(ledger, address, old);
+    hl_site *entered = hl_sites_at(&ledger->sites, site);
+    entered->allocated++;
+    count_in(ledger, entered);
+}
+
+hl_site_id hl_ledger_find(const hl_ledger *ledger, uintptr_t address, uint32_t domain)
+{
+    if (!in_map(address, domain)) {
+        uint32_t at = side_find(ledger, address, domain);
+        return at == 0 ? 0 : ((const side_entry *)hl_table_at(&ledger->side, at))->site;
+    }
+    const uint32_t *slot = hl_map_find(&ledger->map, address);
+    return slot == NULL ? 0 : *slot & HL_MAP_MOST_SITES;
+}
+
+hl_site_id hl_ledger_detach(hl_ledger *ledger, uintptr_t address)
+{
+    hl_site_id site = take(ledger, address, 0);
+    if (site != 0)
+        ledger->in_transit++;
+    return site;
+}
+
+void hl_ledger_reattach(hl_ledger *ledger, uintptr_t address, hl_site_id site)
+{
+    ledger->in_transit--;
+    if (put(ledger, address, hl_sites_at(&ledger->sites, site)->size, 0, site) == HL_OK)
+        return;
+    ledger->lost++;
+    count_out(ledger, address, site);
+}
+
+void hl_ledger_let_go(hl_ledger *ledger, hl_site_id site)
+{
+    ledger->in_transit--;
+    count_out(ledger, 0, site);
+}
+
+hl_status hl_ledger_watch_code(hl_ledger *ledger, uintptr_t address)
+{
+    hl_site_id site = hl_ledger_find(ledger, address, 0);
+    if (site != 0) {
+        hl_sites_at(&ledger->sites, site)->holds_code = true;
+        return HL_OK;
+    }
+    hl_status status = put(ledger, address, CODE_BLOCK_SIZE, 0, ledger->old_code);
+    if (status == HL_OK)
+        count_in(ledger, hl_sites_at(&ledger->sites, ledger->old_code));
+    return status;
+}
+
+void hl_ledger_reset_peak(hl_ledger *ledger)
+{
+    ledger->peak = ledger->traced;
+    ledger->epoch++;
+}
+
+/* Snapshots. */
+
+size_t hl_ledger_rows(const hl_ledger *ledger)
+{
+    return ledger->sites.table.count;
+}
+
+static hl_row row_of(const hl_site *site, uint64_t live)
+{
+    return (hl_row){.size = site->size,
+                    .live = live,
+                    .allocated = site->allocated,
+                    .stack = site->stack,
+                    .domain = site->domain};
+}
+
+hl_status hl_ledger_fill(hl_ledger *ledger, bool peak, hl_snapshot *snapshot, size_t room)
+{
+    if (room < hl_ledger_rows(ledger))
+        return HL_FULL;
+    snapshot->pin = hl_book_pin(ledger->book);
+    if (snapshot->pin == 0)
+        return HL_NO_MEMORY;
+    snapshot->nframe = ledger->nframe;
+    size_t rows = 0;
+    for (hl_site_id id = 1; id <= ledger->sites.table.used; id++) {
+        const hl_site *site = hl_sites_at(&ledger->sites, id);
+        if (site->in_use && site->stack != 0)
+            snapshot->rows[rows++] = row_of(site, peak ? hl_site_at_peak(site, ledger->epoch) : site->live);
+    }
+    hl_snapshot_seal(snapshot, rows);
+    return HL_OK;
+}
+
+hl_status hl_ledger_fill_one(hl_ledger *ledger, hl_site_id site, hl_snapshot *snapshot)
+{
+    snapshot->pin = hl_book_pin(ledger->book);
+    if (snapshot->pin == 0)
+        return HL_NO_MEMORY;
+    snapshot->nframe = ledger->nframe;
+    snapshot->rows[0] = row_of(hl_sites_at(&ledger->sites, site), 1);
+    hl_snapshot_seal(snapshot, 1);
+    return HL_OK;
+}
+
+/* The validator. */
+
+static void count_block(void *context, uintptr_t address, uint32_t site)
+{
+    (void)address;
+    ((uint64_t *)context)[site]++;
+}
+
+const char *hl_ledger_validate(const hl_ledger *ledger)
+{
+    const hl_table *table = &ledger->sites.table;
+    uint64_t *blocks = hl_os_alloc((size_t)table->used + 1, sizeof *blocks);
+    if (blocks == NULL)
+        return "no memory to validate";
+    hl_map_each(&ledger->map, count_block, blocks);
+    uint64_t in_side = 0;
+    for (uint32_t id = 1; id <= ledger->side.used; id++) {
+        const side_entry *entry = hl_table_at(&ledger->side, id);
+        if (entry->site != 0 && side_find(ledger, entry->address, entry->domain) == id) {
+            blocks[entry->site]++;
+            in_side++;
+        }
+    }
+    uint64_t live = 0, traced = 0, peak = 0, missing = 0;
+    const char *wrong = NULL;
+    for (hl_site_id id = 1; id <= table->used; id++) {
+        const hl_site *site = hl_sites_at(&ledger->sites, id);
+        if (!site->in_use) {
+            if (blocks[id] != 0)
+                wrong = "a block is entered under a reclaimed site";
+            continue;
+        }
+        if (blocks[id] > site->live)
+            wrong = "a site has fewer live blocks than entries";
+        missing += site->live - blocks[id];
+        live += site->live;
+        traced += site->live * site->size;
+        peak += hl_site_at_peak(site, ledger->epoch) * site->size;
+        if (site->stack != 0 && site->live > site->allocated)
+            wrong = "a site has more live blocks than were allocated";
+    }
+    hl_os_free(blocks);
+    if (wrong != NULL)
+        return wrong;
+    if (missing != ledger->in_transit)
+        return "live blocks have no entry";
+    if (live != ledger->map.blocks + in_side + ledger->in_transit)
+        return "live counts do not add up to the entries";
+    if (traced != ledger->traced)
+        return "live counts times sizes are not the traced memory";
+    if (peak != ledger->peak)
+        return "the counts saved for the peak are not the peak";
+    return NULL;
+}

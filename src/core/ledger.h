@@ -1,0 +1,98 @@
+/* ledger.h: address -> site, the sites, the totals: everything behind one lock.
+ *
+ * Invariants, checked by hl_ledger_validate:
+ *   - the live counts of all sites add up to the occupied slots of the map, plus the entries of the side table, plus
+ *     the blocks in transit (being reallocated at this moment);
+ *   - live x size over all sites = traced;
+ *   - the counts saved for the peak x size = peak.
+ *
+ * Threading: every function needs the ledger's lock unless it says otherwise, and none calls out of the core while
+ * holding it. The lock protects all fields; `era` changes whenever entries are forgotten wholesale, so that whoever gave
+ * the lock up in between (a reallocation) can tell that what it remembers is void.
+ */
+#ifndef HL_LEDGER_H
+#define HL_LEDGER_H
+
+#include "cache.h"
+#include "codes.h"
+#include "lock.h"
+#include "map.h"
+#include "snapshot.h"
+
+typedef struct {
+    hl_book *book;
+    hl_map map;
+    hl_table side; /* what the map does not take: other domains, odd addresses */
+    hl_sites sites;
+    hl_codes codes;
+    hl_cache cache;
+    uintptr_t *instructions;   /* scratch: the stack being looked up, room for nframe */
+    hl_location_id *locations; /* scratch: the same, resolved */
+    size_t scratch_bytes;
+    hl_site_id old_code; /* the site of code objects older than the ledger */
+    uint32_t nframe;
+    uint32_t era;
+    uint64_t traced;
+    uint64_t peak;
+    uint64_t epoch; /* grows with every new peak: see sites.h */
+    uint64_t in_transit;
+    uint64_t lost; /* allocations that could not be entered */
+} hl_ledger;
+
+/* No lock needed: nobody else has the ledger yet, or any more. `era` as above; a closed ledger may be closed again. */
+hl_status hl_ledger_open(hl_ledger *ledger, uint32_t nframe, uint32_t era) HL_MUST_USE;
+void hl_ledger_close(hl_ledger *ledger);
+
+/* The site for a block of `size` bytes whose stack is ledger->instructions[0..depth), if it is cached; else 0. */
+static inline hl_site_id hl_ledger_cached(const hl_ledger *ledger, uint64_t hash, uint32_t depth, uint64_t size,
+                                          uint32_t domain);
+/* The same by resolved locations, newest first; makes it if need be. 0: no memory. */
+hl_site_id hl_ledger_site(hl_ledger *ledger, const hl_location_id *locations, uint32_t depth, uint32_t total,
+                          uint64_t size, uint32_t domain);
+/* Remember the answer for the next time. */
+void hl_ledger_cache(hl_ledger *ledger, uint64_t hash, uint32_t depth, hl_site_id site);
+
+/* Enter a block under a site; `site` 0 counts a lost record. Whatever stood at the address is closed first. */
+void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain, hl_site_id site);
+/* Remove a block. False when it is not entered. */
+bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain);
+/* Enter the block under another site, where its size stays: an object came back from a freelist. */
+void hl_ledger_reattribute(hl_ledger *ledger, uintptr_t address, hl_site_id site);
+/* The site of a block, 0 when it is not entered. */
+hl_site_id hl_ledger_find(const hl_ledger *ledger, uintptr_t address, uint32_t domain);
+
+/* Reallocation, in two steps, with the lock given up in between: take the block off its address but leave it in the
+ * totals; then either put it back or let it go. The second step is void if ledger->era has changed. */
+hl_site_id hl_ledger_detach(hl_ledger *ledger, uintptr_t address);
+void hl_ledger_reattach(hl_ledger *ledger, uintptr_t address, hl_site_id site);
+void hl_ledger_let_go(hl_ledger *ledger, hl_site_id site);
+
+/* The code object at `address` was seen running: make sure that we notice when its block is freed. */
+hl_status hl_ledger_watch_code(hl_ledger *ledger, uintptr_t address) HL_MUST_USE;
+
+void hl_ledger_reset_peak(hl_ledger *ledger);
+/* Copy the sites, as they are now or as they were at the peak, into a snapshot with room for all of them. HL_FULL if
+ * the room does not suffice (hl_ledger_rows). */
+size_t hl_ledger_rows(const hl_ledger *ledger);
+hl_status hl_ledger_fill(hl_ledger *ledger, bool peak, hl_snapshot *snapshot, size_t room) HL_MUST_USE;
+hl_status hl_ledger_fill_one(hl_ledger *ledger, hl_site_id site, hl_snapshot *snapshot) HL_MUST_USE;
+
+/* NULL, or which invariant does not hold. Costs a pass over all blocks. */
+const char *hl_ledger_validate(const hl_ledger *ledger);
+
+static inline hl_site_id hl_ledger_cached(const hl_ledger *ledger, uint64_t hash, uint32_t depth, uint64_t size,
+                                          uint32_t domain)
+{
+    const hl_cache_entry *entry = hl_cache_place(&ledger->cache, hash);
+    if (HL_UNLIKELY(entry->hash != hash || entry->generation != ledger->codes.generation || entry->depth != depth))
+        return 0;
+    const hl_site *site = hl_sites_at(&ledger->sites, entry->site);
+    if (HL_UNLIKELY(site->size != size || site->domain != domain || site->life != entry->life))
+        return 0;
+    for (uint32_t i = 0; i < depth; i++)
+        if (HL_UNLIKELY(entry->instructions[i] != ledger->instructions[i]))
+            return 0;
+    return entry->site;
+}
+
+#endif

@@ -1,0 +1,45 @@
+/* lock.h: the smallest lock that parks.
+ *
+ * One word: 0 free, 1 held, 2 held with sleepers (Drepper's "Futexes are tricky", third mutex). An uncontended pair
+ * costs two atomic exchanges and no call, which is why it is not a pthread_mutex_t. Holders never block on anything
+ * else and never call out of the core, so no lock order with the host's locks can arise.
+ *
+ * After fork the child's only thread calls hl_lock_reset: the thread that held the lock does not exist there.
+ */
+#ifndef HL_LOCK_H
+#define HL_LOCK_H
+
+#include <stdatomic.h>
+
+#include "os.h"
+
+typedef struct {
+    _Atomic uint32_t word;
+} hl_lock;
+
+static inline void hl_lock_take(hl_lock *lock)
+{
+    uint32_t seen = 0;
+    if (HL_LIKELY(atomic_compare_exchange_strong_explicit(&lock->word, &seen, 1, memory_order_acquire,
+                                                          memory_order_relaxed)))
+        return;
+    if (seen != 2)
+        seen = atomic_exchange_explicit(&lock->word, 2, memory_order_acquire);
+    while (seen != 0) {
+        hl_os_sleep_while(&lock->word, 2);
+        seen = atomic_exchange_explicit(&lock->word, 2, memory_order_acquire);
+    }
+}
+
+static inline void hl_lock_give(hl_lock *lock)
+{
+    if (HL_UNLIKELY(atomic_exchange_explicit(&lock->word, 0, memory_order_release) == 2))
+        hl_os_wake_one(&lock->word);
+}
+
+static inline void hl_lock_reset(hl_lock *lock)
+{
+    atomic_store_explicit(&lock->word, 0, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,119 @@
+/* map.c: what is rare: leaves, arrays of slots, finer cuts, pages that become empty. See map.h. */
+
+#include "map.h"
+
+#include <string.h>
+
+enum { PAGE_BYTES = 1 << HL_MAP_PAGE_SHIFT };
+
+static size_t slots_bytes(uint32_t shift)
+{
+    return ((size_t)PAGE_BYTES >> shift) * sizeof(uint32_t);
+}
+
+hl_status hl_map_open(hl_map *map)
+{
+    *map = (hl_map){0};
+    map->leaves = hl_os_map(HL_MAP_LEAVES * sizeof *map->leaves);
+    if (map->leaves == NULL)
+        return HL_NO_MEMORY;
+    hl_status status = hl_pool_new(&map->pool);
+    if (status != HL_OK)
+        hl_map_close(map);
+    return status;
+}
+
+void hl_map_close(hl_map *map)
+{
+    if (map->leaves != NULL) {
+        for (size_t i = 0; i < HL_MAP_LEAVES; i++)
+            if (map->leaves[i] != NULL)
+                hl_os_unmap(map->leaves[i], HL_MAP_PAGES_PER_LEAF * sizeof(uint64_t));
+        hl_os_unmap(map->leaves, HL_MAP_LEAVES * sizeof *map->leaves);
+    }
+    if (map->pool != NULL)
+        hl_pool_free_all(map->pool);
+    *map = (hl_map){0};
+}
+
+/* Cut the page finer: every block moves to the slot that holds its exact start. */
+static void spread(uint64_t from, uint64_t to, uintptr_t page_address)
+{
+    uint32_t old_shift = hl_map_shift(from);
+    for (uintptr_t offset = 0; offset < PAGE_BYTES; offset += (uintptr_t)1 << old_shift) {
+        uint32_t entry = *hl_map_slot(from, page_address + offset);
+        if (entry == 0)
+            continue;
+        uintptr_t address = page_address + offset + ((uintptr_t)(entry >> HL_MAP_SITE_BITS) << 4);
+        *hl_map_slot(to, address) = hl_map_start(to, address) | (entry & HL_MAP_MOST_SITES);
+    }
+}
+
+hl_status hl_map_prepare(hl_map *map, uintptr_t address, uint32_t shift)
+{
+    uint64_t **leaf = &map->leaves[address >> HL_MAP_LEAF_SHIFT];
+    if (*leaf == NULL) {
+        *leaf = hl_os_map(HL_MAP_PAGES_PER_LEAF * sizeof(uint64_t));
+        if (*leaf == NULL)
+            return HL_NO_MEMORY;
+    }
+    uint64_t *page = hl_map_page(map, address);
+    if (*page != 0 && hl_map_shift(*page) <= shift)
+        return HL_OK;
+    void *slots = hl_pool_alloc(map->pool, slots_bytes(shift));
+    if (slots == NULL)
+        return HL_NO_MEMORY;
+    uint64_t old = *page;
+    uint64_t made = (uint64_t)(uintptr_t)slots | (shift - HL_MAP_FINEST);
+    if (old != 0) {
+        made |= old & ~(HL_MAP_SLOTS_MASK | 15);
+        spread(old, made, address & ~(uintptr_t)(PAGE_BYTES - 1));
+        hl_pool_free(map->pool, (void *)(uintptr_t)(old & HL_MAP_SLOTS_MASK), slots_bytes(hl_map_shift(old)));
+    }
+    *page = made;
+    return HL_OK;
+}
+
+void hl_map_page_emptied(hl_map *map, uint64_t *page)
+{
+    *page |= HL_MAP_QUEUED;
+    uint64_t *leaving = map->queue[map->queue_at];
+    map->queue[map->queue_at] = page;
+    map->queue_at = (map->queue_at + 1) % HL_MAP_QUEUE;
+    if (leaving == NULL)
+        return;
+    *leaving &= ~HL_MAP_QUEUED;
+    if (*leaving >= HL_MAP_ONE_LIVE)
+        return; /* in use again */
+    hl_pool_free(map->pool, (void *)(uintptr_t)(*leaving & HL_MAP_SLOTS_MASK), slots_bytes(hl_map_shift(*leaving)));
+    *leaving = 0;
+}
+
+size_t hl_map_memory(const hl_map *map)
+{
+    if (map->leaves == NULL)
+        return 0;
+    size_t bytes = hl_os_resident(map->leaves, HL_MAP_LEAVES * sizeof *map->leaves);
+    for (size_t i = 0; i < HL_MAP_LEAVES; i++)
+        if (map->leaves[i] != NULL)
+            bytes += hl_os_resident(map->leaves[i], HL_MAP_PAGES_PER_LEAF * sizeof(uint64_t));
+    return bytes + hl_pool_memory(map->pool);
+}
+
+void hl_map_each(const hl_map *map, void (*visit)(void *context, uintptr_t address, uint32_t site), void *context)
+{
+    for (uintptr_t i = 0; i < HL_MAP_LEAVES; i++) {
+        for (uintptr_t j = 0; map->leaves[i] != NULL && j < HL_MAP_PAGES_PER_LEAF; j++) {
+            uint64_t page = map->leaves[i][j];
+            if (page == 0)
+                continue;
+            uintptr_t start = i << HL_MAP_LEAF_SHIFT | j << HL_MAP_PAGE_SHIFT;
+            uintptr_t step = (uintptr_t)1 << hl_map_shift(page);
+            for (uintptr_t address = start; address < start + PAGE_BYTES; address += step) {
+                uint32_t entry = *hl_map_slot(page, address);
+                if (entry != 0)
+                    visit(context, address + ((uintptr_t)(entry >> HL_MAP_SITE_BITS) << 4), entry & HL_MAP_MOST_SITES);
+            }
+        }
+    }
+}

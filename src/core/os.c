@@ -1,0 +1,161 @@
+/* os.c: pages, scratch memory and futexes of Linux. See os.h. */
+
+#include "os.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifdef HL_FAULTS
+static _Atomic size_t fail_every, calls, failures;
+
+size_t hl_os_fail_every(size_t n)
+{
+    atomic_store(&fail_every, n);
+    atomic_store(&calls, 0);
+    return atomic_exchange(&failures, 0);
+}
+
+static bool must_fail(void)
+{
+    size_t n = atomic_load(&fail_every);
+    if (n == 0 || (atomic_fetch_add(&calls, 1) + 1) % n != 0)
+        return false;
+    atomic_fetch_add(&failures, 1);
+    return true;
+}
+#else
+static inline bool must_fail(void)
+{
+    return false;
+}
+#endif
+
+size_t hl_os_page(void)
+{
+    static _Atomic size_t page;
+    size_t known = atomic_load_explicit(&page, memory_order_relaxed);
+    if (known == 0) {
+        known = (size_t)sysconf(_SC_PAGESIZE);
+        atomic_store_explicit(&page, known, memory_order_relaxed);
+    }
+    return known;
+}
+
+/* Every mapping of ours is sparse or grows: huge pages would only inflate it. errno belongs to the host: a hook must
+ * leave it alone, whatever the system answers. */
+static void *map(size_t bytes, int protection)
+{
+    int host_errno = errno;
+    void *pages = mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (pages == MAP_FAILED)
+        pages = NULL;
+    else
+        (void)madvise(pages, bytes, MADV_NOHUGEPAGE);
+    errno = host_errno;
+    return pages;
+}
+
+void *hl_os_map(size_t bytes)
+{
+    return must_fail() ? NULL : map(bytes, PROT_READ | PROT_WRITE);
+}
+
+void *hl_os_map_aligned(size_t bytes, size_t align)
+{
+    char *pages = hl_os_map(bytes + align);
+    if (pages == NULL)
+        return NULL;
+    size_t before = (size_t)(-(uintptr_t)pages & (align - 1));
+    if (before != 0)
+        hl_os_unmap(pages, before);
+    hl_os_unmap(pages + before + bytes, align - before);
+    return pages + before;
+}
+
+void hl_os_unmap(void *pages, size_t bytes)
+{
+    int host_errno = errno;
+    (void)munmap(pages, bytes);
+    errno = host_errno;
+}
+
+void *hl_os_reserve(size_t bytes)
+{
+    return must_fail() ? NULL : map(bytes, PROT_NONE);
+}
+
+bool hl_os_commit(void *pages, size_t bytes)
+{
+    if (must_fail())
+        return false;
+    int host_errno = errno;
+    bool done = mprotect(pages, bytes, PROT_READ | PROT_WRITE) == 0;
+    errno = host_errno;
+    return done;
+}
+
+void *hl_os_remap(void *pages, size_t old_bytes, size_t new_bytes)
+{
+    if (must_fail())
+        return NULL;
+    int host_errno = errno;
+    void *moved = mremap(pages, old_bytes, new_bytes, MREMAP_MAYMOVE);
+    errno = host_errno;
+    return moved == MAP_FAILED ? NULL : moved;
+}
+
+void hl_os_discard(void *pages, size_t bytes)
+{
+    int host_errno = errno;
+    (void)madvise(pages, bytes, MADV_DONTNEED);
+    errno = host_errno;
+}
+
+size_t hl_os_resident(const void *pages, size_t bytes)
+{
+    size_t page = hl_os_page(), resident = 0;
+    unsigned char in_core[256];
+    for (size_t at = 0; at < bytes; at += sizeof in_core * page) {
+        size_t span = bytes - at < sizeof in_core * page ? bytes - at : sizeof in_core * page;
+        if (mincore((char *)(uintptr_t)pages + at, span, in_core) != 0)
+            return bytes;
+        for (size_t i = 0; i < span / page; i++)
+            resident += (in_core[i] & 1) * page;
+    }
+    return resident;
+}
+
+void *hl_os_alloc(size_t count, size_t size)
+{
+    return must_fail() ? NULL : calloc(count == 0 ? 1 : count, size);
+}
+
+void *hl_os_resize(void *block, size_t count, size_t size)
+{
+    if (must_fail())
+        return NULL;
+    return reallocarray(block, count == 0 ? 1 : count, size);
+}
+
+void hl_os_free(void *block)
+{
+    free(block);
+}
+
+void hl_os_sleep_while(_Atomic uint32_t *word, uint32_t value)
+{
+    int host_errno = errno;
+    (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+    errno = host_errno;
+}
+
+void hl_os_wake_one(_Atomic uint32_t *word)
+{
+    int host_errno = errno;
+    (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    errno = host_errno;
+}

@@ -1,0 +1,50 @@
+/* os.h: the core's only door to the operating system.
+ *
+ * Nothing of ours may come from the allocators we hook, so tables live in pages mapped here and scratch memory comes
+ * straight from libc. A port to another system, and the tests that make every n-th allocation fail, touch this file
+ * alone.
+ *
+ * Threading: every function may be called from any thread, with or without locks; none takes a lock of ours.
+ */
+#ifndef HL_OS_H
+#define HL_OS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "status.h"
+
+/* Zeroed pages; `bytes` is a multiple of hl_os_page(). NULL when there are none. */
+void *hl_os_map(size_t bytes) HL_MUST_USE;
+/* The same with the address a multiple of `align`, a power of two. */
+void *hl_os_map_aligned(size_t bytes, size_t align) HL_MUST_USE;
+void hl_os_unmap(void *pages, size_t bytes);
+/* Addresses without memory: costs no RSS and no commit charge until hl_os_commit. */
+void *hl_os_reserve(size_t bytes) HL_MUST_USE;
+bool hl_os_commit(void *pages, size_t bytes) HL_MUST_USE;
+/* Grow a mapping made by hl_os_map; it may move. NULL leaves the old one as it was. */
+void *hl_os_remap(void *pages, size_t old_bytes, size_t new_bytes) HL_MUST_USE;
+/* The content is forgotten (reads as zero), the memory goes back, the addresses stay. */
+void hl_os_discard(void *pages, size_t bytes);
+/* How many bytes of a mapping are in memory. */
+size_t hl_os_resident(const void *pages, size_t bytes);
+size_t hl_os_page(void);
+
+/* Scratch memory for analysis, off the hook path. Zeroed. Freed with hl_os_free. */
+void *hl_os_alloc(size_t count, size_t size) HL_MUST_USE;
+/* Resize scratch memory; new bytes are not zeroed. NULL leaves the old block as it was. */
+void *hl_os_resize(void *block, size_t count, size_t size) HL_MUST_USE;
+void hl_os_free(void *block);
+
+/* Sleep while *word holds `value`; may return early. Wake one sleeper. */
+void hl_os_sleep_while(_Atomic uint32_t *word, uint32_t value);
+void hl_os_wake_one(_Atomic uint32_t *word);
+
+#ifdef HL_FAULTS
+/* Test builds only: every n-th call that obtains memory fails from now on (0: none). Returns how many have failed. */
+size_t hl_os_fail_every(size_t n);
+#endif
+
+#endif

@@ -1,0 +1,227 @@
+/* pool.c: see pool.h.
+ *
+ * Chunks come from the system 16 at a time (1 MB), so that the number of mappings stays small. Each is in one place:
+ *     partial[class]   some piece is free
+ *     no list          every piece is in use: found again by masking the address of a freed piece
+ *     empty            no piece is in use, any class may take it
+ * A few empty chunks stay warm (keep their memory), so that a program that hovers around a chunk's edge does not pay a
+ * system call each time.
+ */
+
+#include "pool.h"
+
+#include <string.h>
+
+enum {
+    CHUNK = 64 << 10,
+    CHUNKS_PER_MAPPING = 16,
+    SMALLEST_SHIFT = 4,
+    LARGEST_SHIFT = 14,
+    CLASSES = LARGEST_SHIFT - SMALLEST_SHIFT + 1,
+    HEADER = 64,
+    MOST_WARM = 4,
+};
+
+typedef struct chunk {
+    struct chunk *next, *previous; /* in partial[class] or empty */
+    struct chunk *next_mapping;    /* links the first chunks of all mappings */
+    void *free_pieces;             /* freed and not reused, linked through their first word */
+    uint32_t fresh;                /* offset of the first piece never handed out */
+    uint32_t used;                 /* pieces in use */
+    uint32_t shift;                /* log2 of the pieces' size */
+    bool warm;                     /* empty, with its memory kept */
+} chunk;
+
+_Static_assert(sizeof(chunk) <= HEADER, "a chunk's header fits before its first piece");
+
+typedef struct large {
+    struct large *next, *previous;
+    size_t bytes; /* of the mapping */
+} large;
+
+_Static_assert(sizeof(large) <= HEADER, "a large piece's header fits before it");
+
+struct hl_pool {
+    chunk *partial[CLASSES];
+    chunk *empty;
+    chunk *mappings;
+    large *larges;
+    size_t warm; /* empty chunks that keep their memory */
+    size_t bytes;
+};
+
+hl_status hl_pool_new(hl_pool **pool)
+{
+    *pool = hl_os_alloc(1, sizeof **pool);
+    return *pool == NULL ? HL_NO_MEMORY : HL_OK;
+}
+
+void hl_pool_free_all(hl_pool *pool)
+{
+    while (pool->mappings != NULL) {
+        chunk *first = pool->mappings;
+        pool->mappings = first->next_mapping;
+        hl_os_unmap(first, (size_t)CHUNK * CHUNKS_PER_MAPPING);
+    }
+    while (pool->larges != NULL) {
+        large *piece = pool->larges;
+        pool->larges = piece->next;
+        hl_os_unmap(piece, piece->bytes);
+    }
+    hl_os_free(pool);
+}
+
+static void push(chunk **list, chunk *c)
+{
+    c->previous = NULL;
+    c->next = *list;
+    if (c->next != NULL)
+        c->next->previous = c;
+    *list = c;
+}
+
+static void take_out(chunk **list, chunk *c)
+{
+    if (c->previous != NULL)
+        c->previous->next = c->next;
+    else
+        *list = c->next;
+    if (c->next != NULL)
+        c->next->previous = c->previous;
+}
+
+static bool map_chunks(hl_pool *pool)
+{
+    char *pages = hl_os_map_aligned((size_t)CHUNK * CHUNKS_PER_MAPPING, CHUNK);
+    if (pages == NULL)
+        return false;
+    for (int i = CHUNKS_PER_MAPPING - 1; i >= 0; i--)
+        push(&pool->empty, (chunk *)(void *)(pages + (size_t)i * CHUNK));
+    chunk *first = (chunk *)(void *)pages;
+    first->next_mapping = pool->mappings;
+    pool->mappings = first;
+    pool->bytes += CHUNKS_PER_MAPPING * hl_os_page();
+    return true;
+}
+
+static chunk *open_chunk(hl_pool *pool, uint32_t shift)
+{
+    if (pool->empty == NULL && !map_chunks(pool))
+        return NULL;
+    chunk *c = pool->empty;
+    take_out(&pool->empty, c);
+    if (c->warm) {
+        c->warm = false;
+        pool->warm--;
+    } else {
+        pool->bytes += CHUNK - hl_os_page();
+    }
+    uint32_t piece = 1u << shift;
+    c->shift = shift;
+    c->used = 0;
+    c->free_pieces = NULL;
+    c->fresh = piece > HEADER ? piece : HEADER;
+    push(&pool->partial[shift - SMALLEST_SHIFT], c);
+    return c;
+}
+
+static void close_chunk(hl_pool *pool, chunk *c)
+{
+    take_out(&pool->partial[c->shift - SMALLEST_SHIFT], c);
+    if (pool->warm < MOST_WARM) {
+        c->warm = true;
+        pool->warm++;
+        push(&pool->empty, c);
+        return;
+    }
+    size_t page = hl_os_page();
+    hl_os_discard((char *)c + page, CHUNK - page);
+    pool->bytes -= CHUNK - page;
+    push(&pool->empty, c);
+}
+
+static uint32_t shift_for(size_t bytes)
+{
+    uint32_t shift = SMALLEST_SHIFT;
+    while (((size_t)1 << shift) < bytes)
+        shift++;
+    return shift;
+}
+
+static bool is_full(const chunk *c)
+{
+    return c->free_pieces == NULL && c->fresh + (1u << c->shift) > CHUNK;
+}
+
+static void *alloc_large(hl_pool *pool, size_t bytes)
+{
+    size_t page = hl_os_page();
+    size_t mapped = (bytes + HEADER + page - 1) / page * page;
+    large *piece = hl_os_map(mapped);
+    if (piece == NULL)
+        return NULL;
+    piece->bytes = mapped;
+    piece->next = pool->larges;
+    if (piece->next != NULL)
+        piece->next->previous = piece;
+    pool->larges = piece;
+    pool->bytes += mapped;
+    return (char *)piece + HEADER;
+}
+
+static void free_large(hl_pool *pool, void *memory)
+{
+    large *piece = (large *)(void *)((char *)memory - HEADER);
+    if (piece->previous != NULL)
+        piece->previous->next = piece->next;
+    else
+        pool->larges = piece->next;
+    if (piece->next != NULL)
+        piece->next->previous = piece->previous;
+    pool->bytes -= piece->bytes;
+    hl_os_unmap(piece, piece->bytes);
+}
+
+void *hl_pool_alloc(hl_pool *pool, size_t bytes)
+{
+    if (bytes > (size_t)1 << LARGEST_SHIFT)
+        return alloc_large(pool, bytes);
+    uint32_t shift = shift_for(bytes);
+    chunk *c = pool->partial[shift - SMALLEST_SHIFT];
+    if (c == NULL) {
+        c = open_chunk(pool, shift);
+        if (c == NULL)
+            return NULL;
+    }
+    void *piece = c->free_pieces;
+    if (piece != NULL) {
+        memcpy(&c->free_pieces, piece, sizeof c->free_pieces);
+    } else {
+        piece = (char *)c + c->fresh;
+        c->fresh += 1u << shift;
+    }
+    c->used++;
+    if (is_full(c))
+        take_out(&pool->partial[shift - SMALLEST_SHIFT], c);
+    return memset(piece, 0, (size_t)1 << shift);
+}
+
+void hl_pool_free(hl_pool *pool, void *piece, size_t bytes)
+{
+    if (bytes > (size_t)1 << LARGEST_SHIFT) {
+        free_large(pool, piece);
+        return;
+    }
+    chunk *c = (chunk *)((uintptr_t)piece & ~(uintptr_t)(CHUNK - 1));
+    if (is_full(c))
+        push(&pool->partial[c->shift - SMALLEST_SHIFT], c);
+    memcpy(piece, &c->free_pieces, sizeof c->free_pieces);
+    c->free_pieces = piece;
+    if (--c->used == 0)
+        close_chunk(pool, c);
+}
+
+size_t hl_pool_memory(const hl_pool *pool)
+{
+    return pool->bytes;
+}

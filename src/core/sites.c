@@ -1,0 +1,76 @@
+/* sites.c: see sites.h. */
+
+#include "sites.h"
+
+/* How far the hand goes for each new site: fast enough to stay ahead of a program whose every block is a new site, even
+ * when nine of ten sites it passes are alive or get their second chance. */
+enum { HAND_STEPS = 16, FEW_SITES = 4096 };
+
+hl_status hl_sites_open(hl_sites *sites, uint32_t most)
+{
+    *sites = (hl_sites){0};
+    return hl_table_open(&sites->table, sizeof(hl_site), most, true);
+}
+
+void hl_sites_close(hl_sites *sites)
+{
+    hl_table_close(&sites->table);
+}
+
+static bool is_dead(hl_site *site, uint64_t epoch)
+{
+    if (!site->in_use || site->live != 0 || hl_site_at_peak(site, epoch) != 0 || site->stack == 0)
+        return false;
+    if (site->seen == site->allocated)
+        return true;
+    site->seen = site->allocated;
+    return false;
+}
+
+static void reclaim(hl_sites *sites, hl_book *book, hl_site_id id)
+{
+    hl_site *site = hl_sites_at(sites, id);
+    sites->retired_blocks += site->allocated;
+    sites->retired_bytes += site->allocated * site->size;
+    hl_book_release_stack(book, site->stack);
+    hl_table_remove(&sites->table, id);
+    *site = (hl_site){.life = site->life + 1};
+}
+
+static void move_hand(hl_sites *sites, hl_book *book, uint64_t epoch)
+{
+    if (sites->table.used < FEW_SITES)
+        return;
+    for (int step = 0; step < HAND_STEPS; step++) {
+        sites->hand = sites->hand >= sites->table.used ? 1 : sites->hand + 1;
+        if (is_dead(hl_sites_at(sites, sites->hand), epoch))
+            reclaim(sites, book, sites->hand);
+    }
+    hl_book_sweep(book, HAND_STEPS);
+}
+
+hl_status hl_sites_intern(hl_sites *sites, hl_book *book, hl_stack_id stack, uint64_t size, uint32_t domain,
+                          uint64_t epoch, hl_site_id *id)
+{
+    hl_table *table = &sites->table;
+    uint32_t hash = (uint32_t)hl_mix(size * 0x9e3779b97f4a7c15u ^ ((uint64_t)domain << 32 | stack));
+    for (hl_site_id at = hl_table_first(table, hash); at != 0; at = hl_table_link(table, at)->next) {
+        hl_site *site = hl_sites_at(sites, at);
+        if (site->stack == stack && site->size == size && site->domain == domain) {
+            if (stack != 0)
+                hl_book_release_stack(book, stack);
+            *id = at;
+            return HL_OK;
+        }
+    }
+    move_hand(sites, book, epoch);
+    hl_status status = hl_table_add(table, hash, id);
+    if (status != HL_OK) {
+        if (stack != 0)
+            hl_book_release_stack(book, stack);
+        return status;
+    }
+    hl_site *site = hl_sites_at(sites, *id);
+    *site = (hl_site){.size = size, .stack = stack, .domain = domain, .in_use = true, .life = site->life};
+    return HL_OK;
+}

@@ -1,0 +1,71 @@
+/* sites.h: what blocks are entered under: (stack, size, domain), with its counters.
+ *
+ * A site is one cache line. Its counts for the peak are kept without a log: the ledger's epoch grows whenever a new
+ * peak is reached (at that instant every `live` is the peak's count); the first change of a site in an epoch saves the
+ * count it had. So the peak's count is `saved` if the site changed in this epoch, else `live`.
+ *
+ * A site with no live block that the peak does not need either is dead. Dead sites are reclaimed by a hand that goes
+ * round the table a few steps whenever a site is made: no pause, and a program that makes no new sites pays nothing.
+ * A dead site that was used since the hand last came by gets a second chance, so temporaries keep theirs.
+ *
+ * Threading: the ledger's lock.
+ */
+#ifndef HL_SITES_H
+#define HL_SITES_H
+
+#include "book.h"
+
+typedef uint32_t hl_site_id;
+
+typedef struct {
+    uint64_t size; /* bytes of each block */
+    uint64_t live; /* blocks alive */
+    uint64_t allocated; /* blocks entered since start; all that died are allocated - live */
+    uint64_t saved; /* live when the epoch's first change came */
+    uint64_t epoch; /* of `saved` */
+    uint64_t seen;  /* `allocated` when the hand last came by */
+    hl_stack_id stack; /* 0: the site of code objects older than the ledger, in no snapshot */
+    uint32_t domain;
+    uint32_t life;   /* how often this id was reclaimed: a cache that remembers the id remembers this too */
+    bool in_use;
+    bool holds_code; /* some block may be a code object that hl_codes knows */
+} hl_site;
+
+_Static_assert(sizeof(hl_site) == 64, "a site is one cache line");
+
+typedef struct {
+    hl_table table;
+    hl_site_id hand;
+    uint64_t retired_blocks; /* allocated, over reclaimed sites */
+    uint64_t retired_bytes;
+} hl_sites;
+
+hl_status hl_sites_open(hl_sites *sites, uint32_t most) HL_MUST_USE;
+void hl_sites_close(hl_sites *sites);
+
+static inline hl_site *hl_sites_at(const hl_sites *sites, hl_site_id id)
+{
+    return (hl_site *)hl_table_at(&sites->table, id);
+}
+
+/* The site of (stack, size, domain), made if there is none. Takes over the caller's reference to the stack, whatever the
+ * answer. `epoch` is the ledger's. */
+hl_status hl_sites_intern(hl_sites *sites, hl_book *book, hl_stack_id stack, uint64_t size, uint32_t domain,
+                          uint64_t epoch, hl_site_id *id) HL_MUST_USE;
+
+/* What the site held at the peak. */
+static inline uint64_t hl_site_at_peak(const hl_site *site, uint64_t epoch)
+{
+    return site->epoch == epoch ? site->saved : site->live;
+}
+
+/* To be called before `live` changes. */
+static inline void hl_site_save(hl_site *site, uint64_t epoch)
+{
+    if (site->epoch != epoch) {
+        site->epoch = epoch;
+        site->saved = site->live;
+    }
+}
+
+#endif

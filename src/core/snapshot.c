@@ -1,0 +1,68 @@
+/* snapshot.c: see snapshot.h. */
+
+#include "snapshot.h"
+
+static _Atomic size_t bytes_alive;
+
+hl_status hl_snapshot_new(hl_book *book, size_t rows, hl_snapshot **snapshot)
+{
+    hl_snapshot *made = hl_os_alloc(1, sizeof *made);
+    if (made == NULL)
+        return HL_NO_MEMORY;
+    made->rows = hl_os_alloc(rows, sizeof *made->rows);
+    if (made->rows == NULL) {
+        hl_os_free(made);
+        return HL_NO_MEMORY;
+    }
+    made->holders = 1;
+    made->book = hl_book_hold(book);
+    *snapshot = made;
+    return HL_OK;
+}
+
+hl_status hl_snapshot_derive(const hl_snapshot *source, size_t rows, hl_snapshot **snapshot)
+{
+    hl_status status = hl_snapshot_new(source->book, rows, snapshot);
+    if (status != HL_OK)
+        return status;
+    (*snapshot)->nframe = source->nframe;
+    if (source->pin != 0 && !hl_book_pin_again(source->book, source->pin)) {
+        hl_snapshot_drop(*snapshot);
+        return HL_NO_MEMORY;
+    }
+    (*snapshot)->pin = source->pin;
+    return HL_OK;
+}
+
+void hl_snapshot_seal(hl_snapshot *snapshot, size_t row_count)
+{
+    snapshot->row_count = row_count;
+    for (size_t i = 0; i < row_count; i++) {
+        snapshot->blocks += snapshot->rows[i].live;
+        snapshot->bytes += snapshot->rows[i].size * snapshot->rows[i].live;
+    }
+    atomic_fetch_add_explicit(&bytes_alive, row_count * sizeof(hl_row), memory_order_relaxed);
+}
+
+hl_snapshot *hl_snapshot_hold(hl_snapshot *snapshot)
+{
+    atomic_fetch_add_explicit(&snapshot->holders, 1, memory_order_relaxed);
+    return snapshot;
+}
+
+void hl_snapshot_drop(hl_snapshot *snapshot)
+{
+    if (atomic_fetch_sub_explicit(&snapshot->holders, 1, memory_order_acq_rel) != 1)
+        return;
+    if (snapshot->pin != 0)
+        hl_book_unpin(snapshot->book, snapshot->pin);
+    hl_book_drop(snapshot->book);
+    atomic_fetch_sub_explicit(&bytes_alive, snapshot->row_count * sizeof(hl_row), memory_order_relaxed);
+    hl_os_free(snapshot->rows);
+    hl_os_free(snapshot);
+}
+
+size_t hl_snapshot_memory(void)
+{
+    return atomic_load_explicit(&bytes_alive, memory_order_relaxed);
+}

@@ -1,0 +1,44 @@
+/* frames_315.c: CPython 3.15. See frames.h. */
+
+#define Py_BUILD_CORE 1
+#include "frames.h"
+
+#include <internal/pycore_interpframe.h>
+#include <internal/pycore_object.h>
+
+typedef _PyInterpreterFrame frame;
+
+static inline frame *current_frame(PyThreadState *thread)
+{
+    return thread->current_frame;
+}
+
+static inline uintptr_t instruction_of(const frame *f)
+{
+    return (uintptr_t)f->instr_ptr;
+}
+
+static inline bool is_shim(const frame *f)
+{
+    return f->owner >= FRAME_OWNED_BY_INTERPRETER;
+}
+
+static inline PyCodeObject *code_of(const frame *f)
+{
+    return (PyCodeObject *)PyStackRef_AsPyObjectBorrow(f->f_executable);
+}
+
+size_t hl_frames_object_offset(PyTypeObject *type)
+{
+    return _PyType_PreHeaderSize(type);
+}
+
+PyThreadState *hl_frames_thread(bool attached)
+{
+    PyThreadState *thread = PyThreadState_GetUnchecked(); /* the calling thread's, NULL when detached */
+    if (thread != NULL || attached)
+        return thread;
+    return Py_IsFinalizing() ? NULL : PyGILState_GetThisThreadState();
+}
+
+#include "frames_walk.h"

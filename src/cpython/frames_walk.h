@@ -1,0 +1,86 @@
+/* frames_walk.h: the walks over frames, included at the end of each frames_3XX.c.
+ *
+ * The including file defines, for its version:
+ *     typedef ... frame;                                   the interpreter's frame
+ *     frame *current_frame(PyThreadState *)                where the thread is
+ *     uintptr_t instruction_of(const frame *)              the instruction it is at
+ *     bool is_shim(const frame *)                          not Python code at all
+ *     PyCodeObject *code_of(const frame *)                 for frames that are not shims
+ */
+
+#ifndef HL_FRAMES_WALK_H
+#define HL_FRAMES_WALK_H
+
+static inline bool is_complete(const frame *f)
+{
+    if (is_shim(f))
+        return false;
+    if (f->owner == FRAME_OWNED_BY_GENERATOR)
+        return true;
+    PyCodeObject *code = code_of(f);
+    return instruction_of(f) >= (uintptr_t)(_PyCode_CODE(code) + code->_co_firsttraceable);
+}
+
+const void *hl_frames_current(PyThreadState *thread)
+{
+    return current_frame(thread);
+}
+
+const void *hl_frames_complete(const void *from)
+{
+    const frame *f = from;
+    while (f != NULL && !is_complete(f))
+        f = f->previous;
+    return f;
+}
+
+const void *hl_frames_caller(const void *of)
+{
+    return hl_frames_complete(((const frame *)of)->previous);
+}
+
+uint32_t hl_frames_instructions(const void *from, uintptr_t *instructions, uint32_t most, uint64_t *hash)
+{
+    /* A sum of products keeps the multiplications off the critical path, which is the chain of `previous`. */
+    uint64_t sum = 0, weight = 0x9e3779b97f4a7c15u;
+    uint32_t count = 0;
+    for (const frame *f = from; f != NULL && count < most; f = f->previous) {
+        if (is_shim(f))
+            continue;
+        uintptr_t instruction = instruction_of(f);
+        instructions[count++] = instruction;
+        sum += instruction * weight;
+        weight *= 0xd1342543de82ef95u;
+    }
+    *hash = sum;
+    return count;
+}
+
+bool hl_frames_trusted(const void *from, uint32_t count)
+{
+    for (const frame *f = from; f != NULL && count > 0; f = f->previous) {
+        if (is_shim(f))
+            continue;
+        if (!is_complete(f))
+            return false;
+        count--;
+    }
+    return true;
+}
+
+PyCodeObject *hl_frames_code(const void *of)
+{
+    return code_of(of);
+}
+
+uintptr_t hl_frames_instruction(const void *of)
+{
+    return instruction_of(of);
+}
+
+uintptr_t hl_frames_first_instruction(PyCodeObject *code)
+{
+    return (uintptr_t)_PyCode_CODE(code);
+}
+
+#endif

@@ -1,0 +1,181 @@
+/* hooks.c: see hooks.h. */
+
+#include "hooks.h"
+
+#include "frames.h"
+#include "resolve.h"
+
+hl_lock hl_hooks_lock;
+hl_ledger hl_hooks_ledger;
+_Atomic bool hl_hooks_tracing;
+__thread hl_hooks_thread hl_hooks_this_thread;
+
+/* What was there before us, by PyMemAllocatorDomain. Kept after removal: a thread may still be inside a hook. */
+enum { DOMAINS = 3 };
+static PyMemAllocatorEx originals[DOMAINS];
+static bool buried[DOMAINS]; /* ours could not be removed: another tool's hooks are on top */
+
+static inline bool tracing(void)
+{
+    return atomic_load_explicit(&hl_hooks_tracing, memory_order_relaxed);
+}
+
+hl_site_id hl_hooks_site(uint64_t size, uint32_t domain, bool attached, bool *lost)
+{
+    hl_ledger *ledger = &hl_hooks_ledger;
+    PyThreadState *thread = hl_frames_thread(attached);
+    const void *frame = thread == NULL ? NULL : hl_frames_current(thread);
+    if (HL_UNLIKELY(frame != NULL && frame == hl_hooks_this_thread.own_frame)) {
+        *lost = false;
+        return 0;
+    }
+    frame = hl_frames_complete(frame);
+    uint64_t hash = 0;
+    uint32_t depth = hl_frames_instructions(frame, ledger->instructions, ledger->nframe, &hash);
+    hash = hl_cache_hash(hash, size, domain);
+    hl_site_id site = hl_ledger_cached(ledger, hash, depth, size, domain);
+    if (HL_LIKELY(site != 0))
+        return site;
+    site = hl_resolve_site(ledger, frame, size, domain);
+    if (site != 0 && hl_frames_trusted(frame, depth))
+        hl_ledger_cache(ledger, hash, depth, site);
+    *lost = site == 0;
+    return site;
+}
+
+/* Enter a block that the host has just got. The raw domain is called without the GIL too. */
+static inline void enter(void *block, size_t size, PyMemAllocatorDomain which)
+{
+    hl_lock_take(&hl_hooks_lock);
+    if (HL_LIKELY(tracing())) {
+        bool lost = false;
+        hl_site_id site = hl_hooks_site(size, 0, which != PYMEM_DOMAIN_RAW, &lost);
+        if (HL_LIKELY(site != 0 || lost))
+            hl_ledger_enter(&hl_hooks_ledger, (uintptr_t)block, size, 0, site);
+        else
+            hl_ledger_leave(&hl_hooks_ledger, (uintptr_t)block, 0); /* what stood there is gone */
+        hl_hooks_this_thread.last_block = (uintptr_t)block;
+    }
+    hl_lock_give(&hl_hooks_lock);
+}
+
+static inline void *allocate(PyMemAllocatorDomain which, bool zeroed, size_t count, size_t size)
+{
+    const PyMemAllocatorEx *original = &originals[which];
+    if (HL_UNLIKELY(hl_hooks_this_thread.inside || !tracing()))
+        return zeroed ? original->calloc(original->ctx, count, size) : original->malloc(original->ctx, size);
+    hl_hooks_this_thread.inside = true;
+    void *block = zeroed ? original->calloc(original->ctx, count, size) : original->malloc(original->ctx, size);
+    hl_hooks_this_thread.inside = false;
+    if (HL_LIKELY(block != NULL))
+        enter(block, count * size, which);
+    return block;
+}
+
+static inline void *reallocate(PyMemAllocatorDomain which, void *block, size_t size)
+{
+    const PyMemAllocatorEx *original = &originals[which];
+    if (HL_UNLIKELY(hl_hooks_this_thread.inside || !tracing()))
+        return original->realloc(original->ctx, block, size);
+    hl_lock_take(&hl_hooks_lock);
+    hl_site_id old = block != NULL && tracing() ? hl_ledger_detach(&hl_hooks_ledger, (uintptr_t)block) : 0;
+    uint32_t era = hl_hooks_ledger.era;
+    hl_lock_give(&hl_hooks_lock);
+
+    hl_hooks_this_thread.inside = true;
+    void *moved = original->realloc(original->ctx, block, size);
+    hl_hooks_this_thread.inside = false;
+
+    if (old != 0) {
+        hl_lock_take(&hl_hooks_lock);
+        if (hl_hooks_ledger.era != era)
+            (void)0; /* the ledger was cleared or stopped meanwhile: the block is not in its totals any more */
+        else if (moved == NULL)
+            hl_ledger_reattach(&hl_hooks_ledger, (uintptr_t)block, old);
+        else
+            hl_ledger_let_go(&hl_hooks_ledger, old);
+        hl_lock_give(&hl_hooks_lock);
+    }
+    if (moved != NULL)
+        enter(moved, size, which);
+    return moved;
+}
+
+static inline void release(PyMemAllocatorDomain which, void *block)
+{
+    const PyMemAllocatorEx *original = &originals[which];
+    if (HL_UNLIKELY(block == NULL || hl_hooks_this_thread.inside || !tracing())) {
+        original->free(original->ctx, block);
+        return;
+    }
+    hl_lock_take(&hl_hooks_lock);
+    if (HL_LIKELY(tracing()))
+        hl_ledger_leave(&hl_hooks_ledger, (uintptr_t)block, 0);
+    hl_lock_give(&hl_hooks_lock);
+    hl_hooks_this_thread.inside = true;
+    original->free(original->ctx, block);
+    hl_hooks_this_thread.inside = false;
+}
+
+/* The context is the original's (hooks.h says why), so each domain needs functions of its own to know which it is. */
+#define HOOKS(name, domain)                                                                                            \
+    static void *name##_malloc(void *context, size_t size)                                                             \
+    {                                                                                                                  \
+        (void)context;                                                                                                 \
+        return allocate(domain, false, 1, size);                                                                       \
+    }                                                                                                                  \
+    static void *name##_calloc(void *context, size_t count, size_t size)                                               \
+    {                                                                                                                  \
+        (void)context;                                                                                                 \
+        return allocate(domain, true, count, size);                                                                    \
+    }                                                                                                                  \
+    static void *name##_realloc(void *context, void *block, size_t size)                                               \
+    {                                                                                                                  \
+        (void)context;                                                                                                 \
+        return reallocate(domain, block, size);                                                                        \
+    }                                                                                                                  \
+    static void name##_free(void *context, void *block)                                                                \
+    {                                                                                                                  \
+        (void)context;                                                                                                 \
+        release(domain, block);                                                                                        \
+    }
+
+HOOKS(raw, PYMEM_DOMAIN_RAW)
+HOOKS(mem, PYMEM_DOMAIN_MEM)
+HOOKS(object, PYMEM_DOMAIN_OBJ)
+
+static const PyMemAllocatorEx hooks[DOMAINS] = {
+    [PYMEM_DOMAIN_RAW] = {.malloc = raw_malloc, .calloc = raw_calloc, .realloc = raw_realloc, .free = raw_free},
+    [PYMEM_DOMAIN_MEM] = {.malloc = mem_malloc, .calloc = mem_calloc, .realloc = mem_realloc, .free = mem_free},
+    [PYMEM_DOMAIN_OBJ] = {.malloc = object_malloc,
+                          .calloc = object_calloc,
+                          .realloc = object_realloc,
+                          .free = object_free},
+};
+
+static const PyMemAllocatorDomain domains[DOMAINS] = {PYMEM_DOMAIN_RAW, PYMEM_DOMAIN_MEM, PYMEM_DOMAIN_OBJ};
+
+void hl_hooks_install(void)
+{
+    for (int i = 0; i < DOMAINS; i++) {
+        PyMemAllocatorEx now;
+        PyMem_GetAllocator(domains[i], &now);
+        if (buried[i] || now.malloc == hooks[domains[i]].malloc)
+            continue;
+        originals[domains[i]] = now;
+        PyMemAllocatorEx ours = hooks[domains[i]];
+        ours.ctx = now.ctx;
+        PyMem_SetAllocator(domains[i], &ours);
+    }
+}
+
+void hl_hooks_remove(void)
+{
+    for (int i = 0; i < DOMAINS; i++) {
+        PyMemAllocatorEx now;
+        PyMem_GetAllocator(domains[i], &now);
+        buried[i] = now.malloc != hooks[domains[i]].malloc;
+        if (!buried[i])
+            PyMem_SetAllocator(domains[i], &originals[domains[i]]);
+    }
+}

@@ -1,0 +1,44 @@
+/* hooks.h: the functions that the interpreter's allocators call, and what they share with the tracer.
+ *
+ *     PyObject_Malloc -> hook -> the allocator that was there -> the new block -> entered in the ledger
+ *     PyObject_Free   -> hook -> removed from the ledger -> the allocator that was there
+ *
+ * A block is removed before it is freed, always: afterwards another thread may have got its address. Calls that an
+ * allocator makes to another domain's allocator (large objects go to the raw one) are part of the outer call and pass
+ * through.
+ *
+ * The hooks of a domain differ from the original allocator in their function pointers only, the context pointer is the
+ * same. So a thread that copies the allocator's fields while we swap them (the raw domain, an interpreter with its own
+ * GIL) sees some mixture of old and new, and every mixture works.
+ *
+ * Threading: hooks run on any thread, with and without the GIL. They take the ledger's lock and no other, call no
+ * Python function and never fail the host's call.
+ */
+#ifndef HL_HOOKS_H
+#define HL_HOOKS_H
+
+#include "../core/ledger.h"
+
+/* The process's ledger and what guards it. Written by the tracer alone. */
+extern hl_lock hl_hooks_lock;          /* the ledger's lock */
+extern hl_ledger hl_hooks_ledger;      /* open while tracing */
+extern _Atomic bool hl_hooks_tracing;  /* changes under the lock; a hook that sees false passes through */
+
+/* Put our hooks on all three domains, where they are not already. Needs an attached thread state. */
+void hl_hooks_install(void);
+/* Take them off again, except where another tool has put its own on top: there ours stay and pass through. */
+void hl_hooks_remove(void);
+
+/* What this thread is doing; see hl_tracer_begin_own_work. */
+typedef struct {
+    const void *own_frame; /* allocations made in this frame are the tracer's own */
+    uintptr_t last_block;  /* entered last and not yet claimed by an object: see reftracer.c */
+    bool inside;           /* inside an allocator already */
+} hl_hooks_thread;
+extern __thread hl_hooks_thread hl_hooks_this_thread;
+
+/* The site for a block of `size` bytes that the calling thread allocates now; `attached`: the caller holds the GIL.
+ * 0: own work, or no memory (then *lost is set). The ledger's lock is held and the ledger is open. */
+hl_site_id hl_hooks_site(uint64_t size, uint32_t domain, bool attached, bool *lost);
+
+#endif

@@ -1,0 +1,256 @@
+/* tracer.c: see tracer.h.
+ *
+ * Lock order: control, then the ledger's lock, then the book's pins.
+ */
+
+#include "tracer.h"
+
+#include <pthread.h>
+
+#include "frames.h"
+#include "hooks.h"
+#include "reftracer.h"
+
+static hl_lock control; /* start and stop exclude each other */
+static _Atomic uint32_t limit = 1;
+
+/* A child of fork has only the thread that forked: the locks are held across the fork, so that the tables are whole,
+ * and free in the child. */
+static void before_fork(void)
+{
+    hl_lock_take(&hl_hooks_lock);
+    hl_lock_take(&hl_book_pin_lock);
+}
+
+static void after_fork_in_parent(void)
+{
+    hl_lock_give(&hl_book_pin_lock);
+    hl_lock_give(&hl_hooks_lock);
+}
+
+static void after_fork_in_child(void)
+{
+    hl_lock_reset(&hl_book_pin_lock);
+    hl_lock_reset(&hl_hooks_lock);
+    hl_lock_reset(&control);
+}
+
+/* Forget everything. The lock is held; the old ledger is closed by the caller once it is given up. */
+static hl_ledger take_ledger_away(void)
+{
+    hl_ledger old = hl_hooks_ledger;
+    hl_hooks_ledger = (hl_ledger){.era = old.era + 1, .lost = old.lost};
+    return old;
+}
+
+/* At the interpreter's very end blocks are still freed, but nobody can ask any more. */
+static void at_exit(void)
+{
+    hl_lock_take(&hl_hooks_lock);
+    atomic_store(&hl_hooks_tracing, false);
+    hl_ledger old = take_ledger_away();
+    hl_lock_give(&hl_hooks_lock);
+    hl_ledger_close(&old);
+}
+
+static void prepare_process(void)
+{
+    static bool done; /* under `control` */
+    if (done)
+        return;
+    done = true;
+    (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    (void)Py_AtExit(at_exit);
+}
+
+hl_status hl_tracer_start(uint32_t nframe)
+{
+    hl_lock_take(&control);
+    hl_status status = HL_OK;
+    if (!hl_tracer_is_tracing()) {
+        hl_ledger fresh;
+        status = hl_ledger_open(&fresh, nframe, 0);
+        if (status == HL_OK) {
+            prepare_process();
+            hl_hooks_install();
+            hl_lock_take(&hl_hooks_lock);
+            fresh.era = hl_hooks_ledger.era + 1;
+            hl_hooks_ledger = fresh;
+            atomic_store(&limit, nframe);
+            atomic_store(&hl_hooks_tracing, true);
+            hl_lock_give(&hl_hooks_lock);
+            hl_reftracer_install();
+        }
+    }
+    hl_lock_give(&control);
+    return status;
+}
+
+void hl_tracer_stop(void)
+{
+    hl_lock_take(&control);
+    if (hl_tracer_is_tracing()) {
+        hl_reftracer_remove();
+        hl_hooks_remove();
+        at_exit();
+    }
+    hl_lock_give(&control);
+}
+
+bool hl_tracer_is_tracing(void)
+{
+    return atomic_load(&hl_hooks_tracing);
+}
+
+uint32_t hl_tracer_nframe(void)
+{
+    return atomic_load(&limit);
+}
+
+hl_status hl_tracer_clear(void)
+{
+    hl_ledger fresh;
+    if (!hl_tracer_is_tracing())
+        return HL_OK;
+    hl_status status = hl_ledger_open(&fresh, hl_tracer_nframe(), 0);
+    if (status != HL_OK)
+        return status;
+    hl_lock_take(&hl_hooks_lock);
+    if (hl_tracer_is_tracing()) {
+        hl_ledger old = hl_hooks_ledger;
+        fresh.era = old.era + 1;
+        fresh.lost = old.lost;
+        hl_hooks_ledger = fresh;
+        fresh = old;
+    }
+    hl_lock_give(&hl_hooks_lock);
+    hl_ledger_close(&fresh);
+    return HL_OK;
+}
+
+void hl_tracer_reset_peak(void)
+{
+    hl_lock_take(&hl_hooks_lock);
+    if (hl_tracer_is_tracing())
+        hl_ledger_reset_peak(&hl_hooks_ledger);
+    hl_lock_give(&hl_hooks_lock);
+}
+
+void hl_tracer_traced(uint64_t *current, uint64_t *peak)
+{
+    hl_lock_take(&hl_hooks_lock);
+    *current = hl_hooks_ledger.traced;
+    *peak = hl_hooks_ledger.peak;
+    hl_lock_give(&hl_hooks_lock);
+}
+
+uint64_t hl_tracer_lost(void)
+{
+    hl_lock_take(&hl_hooks_lock);
+    uint64_t lost = hl_hooks_ledger.lost;
+    hl_lock_give(&hl_hooks_lock);
+    return lost;
+}
+
+void hl_tracer_memory(hl_tracer_bytes *bytes)
+{
+    *bytes = (hl_tracer_bytes){.snapshots = hl_snapshot_memory()};
+    const hl_ledger *ledger = &hl_hooks_ledger;
+    hl_lock_take(&hl_hooks_lock);
+    if (hl_tracer_is_tracing()) {
+        bytes->map = hl_map_memory(&ledger->map) + hl_table_memory(&ledger->side);
+        bytes->sites = hl_table_memory(&ledger->sites.table);
+        bytes->names = hl_book_memory(ledger->book);
+        bytes->caches = hl_codes_memory(&ledger->codes) + hl_os_resident(ledger->cache.entries, ledger->cache.bytes) +
+                        ledger->scratch_bytes;
+    }
+    hl_lock_give(&hl_hooks_lock);
+}
+
+/* Rows are allocated without the lock, so the number of sites may have grown when it is taken: then once more. */
+static hl_status snapshot(bool peak, hl_snapshot **made)
+{
+    for (size_t slack = 256;; slack *= 2) {
+        hl_lock_take(&hl_hooks_lock);
+        bool tracing = hl_tracer_is_tracing();
+        size_t room = tracing ? hl_ledger_rows(&hl_hooks_ledger) + slack : 0;
+        hl_book *book = tracing ? hl_book_hold(hl_hooks_ledger.book) : NULL;
+        uint32_t era = hl_hooks_ledger.era;
+        hl_lock_give(&hl_hooks_lock);
+        if (!tracing)
+            return HL_STOPPED;
+        hl_status status = hl_snapshot_new(book, room, made);
+        hl_book_drop(book);
+        if (status != HL_OK)
+            return status;
+        hl_lock_take(&hl_hooks_lock);
+        if (hl_hooks_ledger.era != era)
+            status = HL_FULL; /* another book now */
+        else
+            status = hl_ledger_fill(&hl_hooks_ledger, peak, *made, room);
+        hl_lock_give(&hl_hooks_lock);
+        if (status == HL_OK)
+            return HL_OK;
+        hl_snapshot_drop(*made);
+        if (status != HL_FULL)
+            return status;
+    }
+}
+
+hl_status hl_tracer_snapshot(hl_snapshot **made)
+{
+    return snapshot(false, made);
+}
+
+hl_status hl_tracer_peak(hl_snapshot **made)
+{
+    return snapshot(true, made);
+}
+
+hl_status hl_tracer_find(uintptr_t address, uint32_t domain, hl_snapshot **found)
+{
+    hl_status status = HL_OK;
+    *found = NULL;
+    hl_lock_take(&hl_hooks_lock);
+    hl_ledger *ledger = &hl_hooks_ledger;
+    hl_site_id site = hl_tracer_is_tracing() ? hl_ledger_find(ledger, address, domain) : 0;
+    if (site != 0 && site != ledger->old_code) {
+        status = hl_snapshot_new(ledger->book, 1, found);
+        if (status == HL_OK) {
+            status = hl_ledger_fill_one(ledger, site, *found);
+            if (status != HL_OK) {
+                hl_snapshot_drop(*found);
+                *found = NULL;
+            }
+        }
+    }
+    hl_lock_give(&hl_hooks_lock);
+    return status;
+}
+
+const char *hl_tracer_validate(void)
+{
+    const char *wrong = NULL;
+    hl_lock_take(&hl_hooks_lock);
+    if (hl_tracer_is_tracing())
+        wrong = hl_ledger_validate(&hl_hooks_ledger);
+    hl_lock_give(&hl_hooks_lock);
+    return wrong;
+}
+
+void hl_tracer_begin_own_work(hl_own_work *outer)
+{
+    PyThreadState *thread = hl_frames_thread(true);
+    outer->frame = hl_hooks_this_thread.own_frame;
+    hl_hooks_this_thread.own_frame = thread == NULL ? NULL : hl_frames_current(thread);
+}
+
+void hl_tracer_end_own_work(const hl_own_work *outer)
+{
+    hl_hooks_this_thread.own_frame = outer->frame;
+}
+
+uintptr_t hl_tracer_block_of(const void *object)
+{
+    return (uintptr_t)object - hl_frames_object_offset(Py_TYPE((PyObject *)(uintptr_t)object));
+}

@@ -1,0 +1,66 @@
+/* tracer.h: the process's one tracer, as the binding sees it.
+ *
+ * There is one ledger a process, whatever the number of interpreters: allocators are process-wide too. The tracer owns
+ * it and the hooks that feed it.
+ *
+ * Threading: hl_tracer_start and hl_tracer_stop need an attached thread state (the GIL of some interpreter) and exclude
+ * each other by a lock of their own; the rest may be called from any thread. Nothing here creates a Python object or
+ * sets a Python exception.
+ */
+#ifndef HL_TRACER_H
+#define HL_TRACER_H
+
+#include "../core/snapshot.h"
+
+/* Most frames a traceback may keep, as in the stdlib. */
+#define HL_MOST_FRAMES 65535
+
+/* Start with tracebacks of at most `nframe` frames (1 to HL_MOST_FRAMES); no-op while tracing. */
+hl_status hl_tracer_start(uint32_t nframe) HL_MUST_USE;
+/* Stop and forget every entry; no-op when stopped. Snapshots stay valid. */
+void hl_tracer_stop(void);
+bool hl_tracer_is_tracing(void);
+/* The limit given to the last start that took effect; 1 before the first. */
+uint32_t hl_tracer_nframe(void);
+
+/* Forget every entry and the peak; the frame limit and the hooks stay. On failure nothing has changed. */
+hl_status hl_tracer_clear(void) HL_MUST_USE;
+void hl_tracer_reset_peak(void);
+/* Bytes traced now and at the peak; zeros when stopped. */
+void hl_tracer_traced(uint64_t *current, uint64_t *peak);
+/* Allocations that could not be entered since the last start. Survives stop. */
+uint64_t hl_tracer_lost(void);
+
+typedef struct {
+    size_t map;       /* address -> site */
+    size_t sites;     /* sites and their index */
+    size_t names;     /* strings, locations, stacks */
+    size_t caches;    /* instruction pointers -> sites, code objects */
+    size_t snapshots; /* rows of all snapshots alive in the process, loaded ones included */
+} hl_tracer_bytes;
+/* Memory obtained from the system, by use. Zeros but for `snapshots` when stopped. */
+void hl_tracer_memory(hl_tracer_bytes *bytes);
+
+/* The ledger as it is now. HL_STOPPED when not tracing. */
+hl_status hl_tracer_snapshot(hl_snapshot **snapshot) HL_MUST_USE;
+/* The ledger as it was at the peak: the greatest traced memory since start, clear or reset_peak. */
+hl_status hl_tracer_peak(hl_snapshot **snapshot) HL_MUST_USE;
+/* A snapshot of the one block at `address` under `domain`: *snapshot is NULL when it is not entered (or not tracing). */
+hl_status hl_tracer_find(uintptr_t address, uint32_t domain, hl_snapshot **snapshot) HL_MUST_USE;
+/* Check the ledger's invariants; NULL when they hold, else a static sentence saying which does not. */
+const char *hl_tracer_validate(void);
+
+/* Allocations made by the calling thread while it is in the frame that is current now are the tracer's own work and are
+ * not entered: the binding brackets its functions with these, so that measuring does not disturb what is measured.
+ * Python code that runs meanwhile (a finalizer, a callback) has a frame of its own and is entered as usual. Nests. */
+typedef struct {
+    const void *frame;
+} hl_own_work;
+void hl_tracer_begin_own_work(hl_own_work *outer);
+void hl_tracer_end_own_work(const hl_own_work *outer);
+
+/* The address of the block that holds `object` (a PyObject *): before it lie the collector's head and, for some types,
+ * pointers to its dict and weak references. */
+uintptr_t hl_tracer_block_of(const void *object);
+
+#endif
