@@ -194,6 +194,11 @@ hl_status hl_book_stack(hl_book *book, const hl_location_id *locations, uint32_t
     return HL_OK;
 }
 
+void hl_book_set_total(hl_book *book, hl_stack_id id, uint32_t total)
+{
+    ((hl_stack *)hl_table_at(&book->stacks, id))->total = total;
+}
+
 static void forget_stack(hl_book *book, hl_stack_id id)
 {
     hl_stack *stack = hl_table_at(&book->stacks, id);

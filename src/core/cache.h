@@ -1,7 +1,7 @@
 /* cache.h: from the instructions of a call stack to the site, without resolving anything.
  *
- * Direct-mapped: a key (instruction addresses newest first, size, domain) has one place, and the last comer has it. A
- * hit compares the whole key, so it is exact; an entry is stale when a code object died since (`generation`) or its
+ * Direct-mapped: a key (instruction addresses, size, domain) has one place, and the last comer has it. A hit compares
+ * the whole key, so it is exact; an entry is stale when a code object died since (`generation`) or its
  * site was reclaimed (`life`), and the caller then resolves the stack again.
  *
  * Threading: the ledger's lock.
@@ -11,8 +11,19 @@
 
 #include "sites.h"
 
+/* What a site is looked up by. */
+typedef struct {
+    const uintptr_t *instructions;
+    uint32_t depth;
+    uint32_t domain;
+    uint64_t size;
+    uint64_t version; /* equal versions: equal instructions; never 0 */
+    uint64_t hash;    /* hl_cache_hash */
+} hl_key;
+
 typedef struct {
     uint64_t hash;
+    uint64_t version;    /* of the key that was last found equal: its instructions need not be compared again */
     uint32_t generation; /* 0: empty */
     uint32_t depth;
     hl_site_id site;

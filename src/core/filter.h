@@ -1,6 +1,8 @@
 /* filter.h: which rows of a snapshot pass a list of filters.
  *
- * Semantics of the stdlib: a row passes if it matches any inclusive filter (or there is none) and no exclusive one.
+ * Semantics of the stdlib: a row passes if it matches any inclusive filter (or there is none) and no exclusive one. It
+ * matches a filter when its domain is the one asked for and one of its frames (or the newest) is in a file that fits the
+ * pattern, at the line asked for. A file name that ends in ".pyc" is taken as ".py". Without filters all rows pass.
  * Each distinct (pattern, file name) pair is matched once, whatever the number of rows.
  *
  * Threading: reads immutable snapshots only; no lock, no GIL.
@@ -8,6 +10,7 @@
 #ifndef HL_FILTER_H
 #define HL_FILTER_H
 
+#include "glob.h"
 #include "snapshot.h"
 
 typedef struct {
@@ -25,9 +28,5 @@ typedef struct {
 /* A new snapshot with the rows that pass, sharing the book. */
 hl_status hl_filter_snapshot(const hl_snapshot *snapshot, const hl_filter *filters, size_t count,
                              hl_snapshot **filtered) HL_MUST_USE;
-
-/* Does `name` match the shell-style pattern, with exactly the meaning of Python's fnmatch.fnmatchcase? Both UTF-8.
- * Time is bounded by pattern length x name length; no memory is allocated. */
-bool hl_glob_match(const char *pattern, size_t pattern_length, const char *name, size_t name_length);
 
 #endif

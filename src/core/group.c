@@ -40,7 +40,8 @@ typedef struct {
 typedef struct {
     const char *bytes;
     uint32_t length;
-    uint32_t hash;
+    uint32_t hash; /* with two books */
+    uint32_t rank; /* from 1 */
 } file;
 
 typedef struct {
@@ -365,7 +366,7 @@ static void group_symbols(const void *context, hl_order_item *items, size_t coun
         } else if (depth == 3) {
             symbol = group->count;
         } else if (work->key_type == HL_BY_FILE) {
-            symbol = work->files[items[i].index].hash;
+            symbol = work->files[items[i].index].rank;
         } else {
             uint32_t number = items[i].index;
             if (work->key_type == HL_BY_STACK) {
@@ -393,7 +394,72 @@ static void rank_files(grouper *work, hl_order_item *items, hl_order_item *spare
     }
     hl_order_sort(items, spare, work->file_count, longest / FILE_STEP + 1, file_symbols, work);
     for (uint32_t i = 0; i < work->file_count; i++)
-        work->files[items[i].index].hash = i + 1; /* from here on its rank */
+        work->files[items[i].index].rank = i + 1;
     for (uint32_t i = 1; i <= work->line_count; i++)
-        work->lines[i].file = work->files[work->lines[i].file].hash;
+        work->lines[i].file = work->files[work->lines[i].file].rank;
+}
+
+/* Group, sum and sort; *order names the groups in order. */
+static hl_status run(grouper *work, const hl_snapshot *snapshot, const hl_snapshot *old_snapshot,
+                     hl_order_item **order)
+{
+    hl_status status = grouper_open(work, snapshot, old_snapshot);
+    if (status != HL_OK)
+        return status;
+    add_rows(work, snapshot, false);
+    if (old_snapshot != NULL)
+        add_rows(work, old_snapshot, true);
+    size_t room = work->group_count > work->file_count ? work->group_count : work->file_count;
+    hl_order_item *items = array_of(2 * room, sizeof *items);
+    if (items == NULL)
+        return HL_NO_MEMORY;
+    rank_files(work, items, items + room);
+    for (uint32_t i = 0; i < work->group_count; i++)
+        items[i].index = i + 1;
+    uint32_t frames = work->key_type == HL_BY_STACK ? work->deepest : 1;
+    hl_order_sort(items, items + room, work->group_count, SUMS + frames + 1, group_symbols, work);
+    *order = items;
+    return HL_OK;
+}
+
+hl_status hl_group_rows(const hl_snapshot *snapshot, hl_key_type key_type, bool cumulative, hl_group **groups,
+                        size_t *count)
+{
+    grouper work = {.key_type = key_type, .cumulative = cumulative};
+    hl_order_item *order = NULL;
+    hl_group *made = NULL;
+    hl_status status = run(&work, snapshot, NULL, &order);
+    if (status == HL_OK && (made = array_of(work.group_count, sizeof *made)) == NULL)
+        status = HL_NO_MEMORY;
+    if (status == HL_OK) {
+        for (uint32_t i = 0; i < work.group_count; i++) {
+            const hl_difference *group = &work.groups[order[i].index];
+            made[i] = (hl_group){.key = group->key, .size = group->size, .count = group->count};
+        }
+        *groups = made;
+        *count = work.group_count;
+    }
+    hl_os_free(order);
+    grouper_close(&work);
+    return status;
+}
+
+hl_status hl_group_compare(const hl_snapshot *new_snapshot, const hl_snapshot *old_snapshot, hl_key_type key_type,
+                           bool cumulative, hl_difference **differences, size_t *count)
+{
+    grouper work = {.key_type = key_type, .cumulative = cumulative};
+    hl_order_item *order = NULL;
+    hl_difference *made = NULL;
+    hl_status status = run(&work, new_snapshot, old_snapshot, &order);
+    if (status == HL_OK && (made = array_of(work.group_count, sizeof *made)) == NULL)
+        status = HL_NO_MEMORY;
+    if (status == HL_OK) {
+        for (uint32_t i = 0; i < work.group_count; i++)
+            made[i] = work.groups[order[i].index];
+        *differences = made;
+        *count = work.group_count;
+    }
+    hl_os_free(order);
+    grouper_close(&work);
+    return status;
 }

@@ -2,8 +2,6 @@
 
 #include "ledger.h"
 
-#include <string.h>
-
 enum { MOST_SIDE = (1 << 24) - 1 };
 
 typedef struct {
@@ -17,8 +15,6 @@ enum { CODE_BLOCK_SIZE = 64 };
 
 hl_status hl_ledger_open(hl_ledger *ledger, uint32_t nframe, uint32_t era)
 {
-    size_t page = hl_os_page();
-    size_t scratch = (nframe * (sizeof(uintptr_t) + sizeof(hl_location_id)) + page - 1) / page * page;
     *ledger = (hl_ledger){.nframe = nframe, .era = era, .epoch = 1};
     hl_status status = hl_book_new(true, &ledger->book);
     if (status == HL_OK)
@@ -31,12 +27,6 @@ hl_status hl_ledger_open(hl_ledger *ledger, uint32_t nframe, uint32_t era)
         status = hl_codes_open(&ledger->codes);
     if (status == HL_OK)
         status = hl_cache_open(&ledger->cache, nframe);
-    if (status == HL_OK) {
-        ledger->instructions = hl_os_map(scratch);
-        ledger->locations = (hl_location_id *)(void *)(ledger->instructions + nframe);
-        ledger->scratch_bytes = scratch;
-        status = ledger->instructions == NULL ? HL_NO_MEMORY : HL_OK;
-    }
     if (status == HL_OK)
         status = hl_sites_intern(&ledger->sites, ledger->book, 0, 0, UINT32_MAX, 1, &ledger->old_code);
     if (status == HL_OK)
@@ -55,32 +45,27 @@ void hl_ledger_close(hl_ledger *ledger)
     hl_sites_close(&ledger->sites);
     hl_codes_close(&ledger->codes);
     hl_cache_close(&ledger->cache);
-    if (ledger->instructions != NULL)
-        hl_os_unmap(ledger->instructions, ledger->scratch_bytes);
     *ledger = (hl_ledger){.era = ledger->era, .lost = ledger->lost};
 }
 
-hl_site_id hl_ledger_site(hl_ledger *ledger, const hl_location_id *locations, uint32_t depth, uint32_t total,
-                          uint64_t size, uint32_t domain)
+hl_site_id hl_ledger_site(hl_ledger *ledger, hl_stack_id stack, uint64_t size, uint32_t domain)
 {
-    hl_stack_id stack;
     hl_site_id site;
-    if (hl_book_stack(ledger->book, locations, depth, total, &stack) != HL_OK)
-        return 0;
     if (hl_sites_intern(&ledger->sites, ledger->book, stack, size, domain, ledger->epoch, &site) != HL_OK)
         return 0;
     return site;
 }
 
-void hl_ledger_cache(hl_ledger *ledger, uint64_t hash, uint32_t depth, hl_site_id site)
+void hl_ledger_cache(hl_ledger *ledger, const hl_key *key, hl_site_id site)
 {
-    hl_cache_entry *entry = hl_cache_place(&ledger->cache, hash);
-    *entry = (hl_cache_entry){.hash = hash,
+    hl_cache_entry *entry = hl_cache_place(&ledger->cache, key->hash);
+    *entry = (hl_cache_entry){.hash = key->hash,
+                              .version = key->version,
                               .generation = ledger->codes.generation,
-                              .depth = depth,
+                              .depth = key->depth,
                               .site = site,
                               .life = hl_sites_at(&ledger->sites, site)->life};
-    memcpy(entry->instructions, ledger->instructions, depth * sizeof *entry->instructions);
+    memcpy(entry->instructions, key->instructions, key->depth * sizeof *key->instructions);
 }
 
 /* The totals. */

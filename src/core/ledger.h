@@ -13,9 +13,10 @@
 #ifndef HL_LEDGER_H
 #define HL_LEDGER_H
 
+#include <string.h>
+
 #include "cache.h"
 #include "codes.h"
-#include "lock.h"
 #include "map.h"
 #include "snapshot.h"
 
@@ -26,9 +27,6 @@ typedef struct {
     hl_sites sites;
     hl_codes codes;
     hl_cache cache;
-    uintptr_t *instructions;   /* scratch: the stack being looked up, room for nframe */
-    hl_location_id *locations; /* scratch: the same, resolved */
-    size_t scratch_bytes;
     hl_site_id old_code; /* the site of code objects older than the ledger */
     uint32_t nframe;
     uint32_t era;
@@ -43,14 +41,12 @@ typedef struct {
 hl_status hl_ledger_open(hl_ledger *ledger, uint32_t nframe, uint32_t era) HL_MUST_USE;
 void hl_ledger_close(hl_ledger *ledger);
 
-/* The site for a block of `size` bytes whose stack is ledger->instructions[0..depth), if it is cached; else 0. */
-static inline hl_site_id hl_ledger_cached(const hl_ledger *ledger, uint64_t hash, uint32_t depth, uint64_t size,
-                                          uint32_t domain);
-/* The same by resolved locations, newest first; makes it if need be. 0: no memory. */
-hl_site_id hl_ledger_site(hl_ledger *ledger, const hl_location_id *locations, uint32_t depth, uint32_t total,
-                          uint64_t size, uint32_t domain);
+/* The site for a key, if it is cached; else 0. */
+static inline hl_site_id hl_ledger_cached(const hl_ledger *ledger, const hl_key *key);
+/* The site of a stack, made if need be; takes over the caller's reference to the stack. 0: no memory. */
+hl_site_id hl_ledger_site(hl_ledger *ledger, hl_stack_id stack, uint64_t size, uint32_t domain);
 /* Remember the answer for the next time. */
-void hl_ledger_cache(hl_ledger *ledger, uint64_t hash, uint32_t depth, hl_site_id site);
+void hl_ledger_cache(hl_ledger *ledger, const hl_key *key, hl_site_id site);
 
 /* Enter a block under a site; `site` 0 counts a lost record. Whatever stood at the address is closed first. */
 void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain, hl_site_id site);
@@ -80,18 +76,20 @@ hl_status hl_ledger_fill_one(hl_ledger *ledger, hl_site_id site, hl_snapshot *sn
 /* NULL, or which invariant does not hold. Costs a pass over all blocks. */
 const char *hl_ledger_validate(const hl_ledger *ledger);
 
-static inline hl_site_id hl_ledger_cached(const hl_ledger *ledger, uint64_t hash, uint32_t depth, uint64_t size,
-                                          uint32_t domain)
+static inline hl_site_id hl_ledger_cached(const hl_ledger *ledger, const hl_key *key)
 {
-    const hl_cache_entry *entry = hl_cache_place(&ledger->cache, hash);
-    if (HL_UNLIKELY(entry->hash != hash || entry->generation != ledger->codes.generation || entry->depth != depth))
+    hl_cache_entry *entry = hl_cache_place(&ledger->cache, key->hash);
+    if (HL_UNLIKELY(entry->hash != key->hash || entry->generation != ledger->codes.generation))
         return 0;
     const hl_site *site = hl_sites_at(&ledger->sites, entry->site);
-    if (HL_UNLIKELY(site->size != size || site->domain != domain || site->life != entry->life))
+    if (HL_UNLIKELY(site->size != key->size || site->domain != key->domain || site->life != entry->life))
         return 0;
-    for (uint32_t i = 0; i < depth; i++)
-        if (HL_UNLIKELY(entry->instructions[i] != ledger->instructions[i]))
+    if (entry->version != key->version) {
+        if (HL_UNLIKELY(entry->depth != key->depth || memcmp(entry->instructions, key->instructions,
+                                                             key->depth * sizeof *key->instructions) != 0))
             return 0;
+        entry->version = key->version;
+    }
     return entry->site;
 }
 

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -158,4 +160,35 @@ void hl_os_wake_one(_Atomic uint32_t *word)
     int host_errno = errno;
     (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     errno = host_errno;
+}
+
+bool hl_os_has_barrier(void)
+{
+#ifdef __SANITIZE_THREAD__
+    return false; /* the sanitizer does not know of it */
+#else
+    enum { UNKNOWN, YES, NO };
+    static _Atomic int known;
+    int answer = atomic_load_explicit(&known, memory_order_relaxed);
+    if (answer == UNKNOWN) {
+        int host_errno = errno;
+        long failed = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+        errno = host_errno;
+        answer = failed == 0 ? YES : NO;
+        atomic_store_explicit(&known, answer, memory_order_relaxed);
+    }
+    return answer == YES;
+#endif
+}
+
+void hl_os_barrier(void)
+{
+    int host_errno = errno;
+    (void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+    errno = host_errno;
+}
+
+void hl_os_yield(void)
+{
+    (void)sched_yield();
 }

@@ -42,6 +42,11 @@ void hl_os_free(void *block);
 void hl_os_sleep_while(_Atomic uint32_t *word, uint32_t value);
 void hl_os_wake_one(_Atomic uint32_t *word);
 
+/* Make every running thread of the process pass a memory barrier; possible only where hl_os_has_barrier() says so. */
+bool hl_os_has_barrier(void);
+void hl_os_barrier(void);
+void hl_os_yield(void);
+
 #ifdef HL_FAULTS
 /* Test builds only: every n-th call that obtains memory fails from now on (0: none). Returns how many have failed. */
 size_t hl_os_fail_every(size_t n);

@@ -1,7 +1,7 @@
 /* frames.h: the interpreter's frames, as one contract over all CPython versions.
  *
  * Each supported minor version has a file frames_3XX.c that says where things are in that version and nothing else; the
- * walks themselves are written once, in frames_walk.h.
+ * walks themselves are written once, in frames_walk.h and shadow_sync.h.
  *
  * A frame is "complete" when the interpreter would show it in a traceback: it is Python code past its preamble, not a
  * shim of the interpreter's own.
@@ -24,13 +24,6 @@ const void *hl_frames_complete(const void *frame);
 /* The caller of a complete frame that is complete too, or NULL. */
 const void *hl_frames_caller(const void *frame);
 
-/* The fast walk: from a complete frame on, the instruction each frame is at, newest first, at most `most`; returns how
- * many, and their hash. Takes its callers on trust: an incomplete one among them (rare, and then always at the same
- * instruction) is not skipped but listed, so a key with such a frame must not be cached: see hl_frames_trusted. */
-uint32_t hl_frames_instructions(const void *frame, uintptr_t *instructions, uint32_t most, uint64_t *hash);
-/* Are the frames listed by the fast walk all complete? */
-bool hl_frames_trusted(const void *frame, uint32_t count);
-
 /* What a complete frame runs (borrowed), and where it is. */
 PyCodeObject *hl_frames_code(const void *frame);
 uintptr_t hl_frames_instruction(const void *frame);
@@ -40,8 +33,11 @@ uintptr_t hl_frames_first_instruction(PyCodeObject *code);
 /* The bytes between the start of an object's block and the object: the collector's head, dict and weak references. */
 size_t hl_frames_object_offset(PyTypeObject *type);
 
-/* The calling thread's own state, attached or not; NULL when it has none, or when it may be going away. `attached`: the
- * caller is known to hold the GIL. */
-PyThreadState *hl_frames_thread(bool attached);
+/* To be called before the first walk, with an attached thread state. */
+void hl_frames_prepare(void);
+/* Sets *thread to the calling thread's own state, attached or not; NULL when it has none, or when it may be going away.
+ * Returns whether the thread holds the main interpreter's GIL, for certain. `attached`: it is known to hold some
+ * interpreter's. */
+bool hl_frames_here(bool attached, PyThreadState **thread);
 
 #endif

@@ -6,6 +6,8 @@
 #include <internal/pycore_frame.h>
 #include <internal/pycore_object.h>
 
+#include "shadow.h"
+
 typedef _PyInterpreterFrame frame;
 
 static inline frame *current_frame(PyThreadState *thread)
@@ -34,12 +36,17 @@ size_t hl_frames_object_offset(PyTypeObject *type)
     return _PyType_PreHeaderSize(type);
 }
 
-PyThreadState *hl_frames_thread(bool attached)
+void hl_frames_prepare(void)
 {
-    /* The "current" state is the GIL holder's, not necessarily the caller's. */
-    if (attached)
-        return _PyThreadState_UncheckedGet();
-    return _Py_IsFinalizing() ? NULL : PyGILState_GetThisThreadState();
+}
+
+bool hl_frames_here(bool attached, PyThreadState **thread)
+{
+    /* One GIL for all interpreters; the "current" state is its holder's, not necessarily the caller's. */
+    PyThreadState *holder = _PyThreadState_UncheckedGet();
+    *thread = attached ? holder : _Py_IsFinalizing() ? NULL : PyGILState_GetThisThreadState();
+    return *thread != NULL && *thread == holder;
 }
 
 #include "frames_walk.h"
+#include "shadow_sync.h"

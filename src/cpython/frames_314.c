@@ -6,6 +6,8 @@
 #include <internal/pycore_interpframe.h>
 #include <internal/pycore_object.h>
 
+#include "shadow.h"
+
 typedef _PyInterpreterFrame frame;
 
 static inline frame *current_frame(PyThreadState *thread)
@@ -33,12 +35,22 @@ size_t hl_frames_object_offset(PyTypeObject *type)
     return _PyType_PreHeaderSize(type);
 }
 
-PyThreadState *hl_frames_thread(bool attached)
+static PyInterpreterState *main_interpreter;
+
+void hl_frames_prepare(void)
 {
-    PyThreadState *thread = PyThreadState_GetUnchecked(); /* the calling thread's, NULL when detached */
-    if (thread != NULL || attached)
-        return thread;
-    return Py_IsFinalizing() ? NULL : PyGILState_GetThisThreadState();
+    main_interpreter = PyInterpreterState_Main();
+}
+
+bool hl_frames_here(bool attached, PyThreadState **thread)
+{
+    *thread = PyThreadState_GetUnchecked(); /* the calling thread's; NULL when it is detached */
+    if (*thread != NULL)
+        return (*thread)->interp == main_interpreter;
+    if (!attached && !Py_IsFinalizing())
+        *thread = PyGILState_GetThisThreadState();
+    return false;
 }
 
 #include "frames_walk.h"
+#include "shadow_sync.h"

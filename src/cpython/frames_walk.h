@@ -39,35 +39,6 @@ const void *hl_frames_caller(const void *of)
     return hl_frames_complete(((const frame *)of)->previous);
 }
 
-uint32_t hl_frames_instructions(const void *from, uintptr_t *instructions, uint32_t most, uint64_t *hash)
-{
-    /* A sum of products keeps the multiplications off the critical path, which is the chain of `previous`. */
-    uint64_t sum = 0, weight = 0x9e3779b97f4a7c15u;
-    uint32_t count = 0;
-    for (const frame *f = from; f != NULL && count < most; f = f->previous) {
-        if (is_shim(f))
-            continue;
-        uintptr_t instruction = instruction_of(f);
-        instructions[count++] = instruction;
-        sum += instruction * weight;
-        weight *= 0xd1342543de82ef95u;
-    }
-    *hash = sum;
-    return count;
-}
-
-bool hl_frames_trusted(const void *from, uint32_t count)
-{
-    for (const frame *f = from; f != NULL && count > 0; f = f->previous) {
-        if (is_shim(f))
-            continue;
-        if (!is_complete(f))
-            return false;
-        count--;
-    }
-    return true;
-}
-
 PyCodeObject *hl_frames_code(const void *of)
 {
     return code_of(of);

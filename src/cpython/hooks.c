@@ -2,11 +2,11 @@
 
 #include "hooks.h"
 
-#include "frames.h"
 #include "resolve.h"
 
-hl_lock hl_hooks_lock;
+hl_gate hl_hooks_gate = HL_GATE_INIT;
 hl_ledger hl_hooks_ledger;
+hl_shadow hl_hooks_shadow;
 _Atomic bool hl_hooks_tracing;
 __thread hl_hooks_thread hl_hooks_this_thread;
 
@@ -20,25 +20,28 @@ static inline bool tracing(void)
     return atomic_load_explicit(&hl_hooks_tracing, memory_order_relaxed);
 }
 
-hl_site_id hl_hooks_site(uint64_t size, uint32_t domain, bool attached, bool *lost)
+hl_site_id hl_hooks_site(PyThreadState *thread, uint64_t size, uint32_t domain, bool *lost)
 {
     hl_ledger *ledger = &hl_hooks_ledger;
-    PyThreadState *thread = hl_frames_thread(attached);
     const void *frame = thread == NULL ? NULL : hl_frames_current(thread);
     if (HL_UNLIKELY(frame != NULL && frame == hl_hooks_this_thread.own_frame)) {
         *lost = false;
         return 0;
     }
-    frame = hl_frames_complete(frame);
-    uint64_t hash = 0;
-    uint32_t depth = hl_frames_instructions(frame, ledger->instructions, ledger->nframe, &hash);
-    hash = hl_cache_hash(hash, size, domain);
-    hl_site_id site = hl_ledger_cached(ledger, hash, depth, size, domain);
+    hl_shadow *shadow = &hl_hooks_shadow;
+    hl_shadow_sync(shadow, hl_frames_complete(frame));
+    hl_key key = {.instructions = hl_shadow_instructions(shadow),
+                  .depth = hl_shadow_depth(shadow),
+                  .version = shadow->version,
+                  .hash = hl_cache_hash(hl_shadow_hash(shadow), size, domain),
+                  .size = size,
+                  .domain = domain};
+    hl_site_id site = hl_ledger_cached(ledger, &key);
     if (HL_LIKELY(site != 0))
         return site;
-    site = hl_resolve_site(ledger, frame, size, domain);
-    if (site != 0 && hl_frames_trusted(frame, depth))
-        hl_ledger_cache(ledger, hash, depth, site);
+    site = hl_resolve_site(ledger, shadow, size, domain);
+    if (site != 0)
+        hl_ledger_cache(ledger, &key, site);
     *lost = site == 0;
     return site;
 }
@@ -46,17 +49,17 @@ hl_site_id hl_hooks_site(uint64_t size, uint32_t domain, bool attached, bool *lo
 /* Enter a block that the host has just got. The raw domain is called without the GIL too. */
 static inline void enter(void *block, size_t size, PyMemAllocatorDomain which)
 {
-    hl_lock_take(&hl_hooks_lock);
+    hl_hooks_visit visit = hl_hooks_enter(which != PYMEM_DOMAIN_RAW);
     if (HL_LIKELY(tracing())) {
         bool lost = false;
-        hl_site_id site = hl_hooks_site(size, 0, which != PYMEM_DOMAIN_RAW, &lost);
+        hl_site_id site = hl_hooks_site(visit.thread, size, 0, &lost);
         if (HL_LIKELY(site != 0 || lost))
             hl_ledger_enter(&hl_hooks_ledger, (uintptr_t)block, size, 0, site);
         else
             hl_ledger_leave(&hl_hooks_ledger, (uintptr_t)block, 0); /* what stood there is gone */
         hl_hooks_this_thread.last_block = (uintptr_t)block;
     }
-    hl_lock_give(&hl_hooks_lock);
+    hl_hooks_leave(visit);
 }
 
 static inline void *allocate(PyMemAllocatorDomain which, bool zeroed, size_t count, size_t size)
@@ -77,24 +80,24 @@ static inline void *reallocate(PyMemAllocatorDomain which, void *block, size_t s
     const PyMemAllocatorEx *original = &originals[which];
     if (HL_UNLIKELY(hl_hooks_this_thread.inside || !tracing()))
         return original->realloc(original->ctx, block, size);
-    hl_lock_take(&hl_hooks_lock);
+    hl_hooks_visit visit = hl_hooks_enter(which != PYMEM_DOMAIN_RAW);
     hl_site_id old = block != NULL && tracing() ? hl_ledger_detach(&hl_hooks_ledger, (uintptr_t)block) : 0;
     uint32_t era = hl_hooks_ledger.era;
-    hl_lock_give(&hl_hooks_lock);
+    hl_hooks_leave(visit);
 
     hl_hooks_this_thread.inside = true;
     void *moved = original->realloc(original->ctx, block, size);
     hl_hooks_this_thread.inside = false;
 
     if (old != 0) {
-        hl_lock_take(&hl_hooks_lock);
+        visit = hl_hooks_enter(which != PYMEM_DOMAIN_RAW);
         if (hl_hooks_ledger.era != era)
             (void)0; /* the ledger was cleared or stopped meanwhile: the block is not in its totals any more */
         else if (moved == NULL)
             hl_ledger_reattach(&hl_hooks_ledger, (uintptr_t)block, old);
         else
             hl_ledger_let_go(&hl_hooks_ledger, old);
-        hl_lock_give(&hl_hooks_lock);
+        hl_hooks_leave(visit);
     }
     if (moved != NULL)
         enter(moved, size, which);
@@ -108,10 +111,10 @@ static inline void release(PyMemAllocatorDomain which, void *block)
         original->free(original->ctx, block);
         return;
     }
-    hl_lock_take(&hl_hooks_lock);
+    hl_hooks_visit visit = hl_hooks_enter(which != PYMEM_DOMAIN_RAW);
     if (HL_LIKELY(tracing()))
         hl_ledger_leave(&hl_hooks_ledger, (uintptr_t)block, 0);
-    hl_lock_give(&hl_hooks_lock);
+    hl_hooks_leave(visit);
     hl_hooks_this_thread.inside = true;
     original->free(original->ctx, block);
     hl_hooks_this_thread.inside = false;
@@ -157,6 +160,7 @@ static const PyMemAllocatorDomain domains[DOMAINS] = {PYMEM_DOMAIN_RAW, PYMEM_DO
 
 void hl_hooks_install(void)
 {
+    hl_frames_prepare();
     for (int i = 0; i < DOMAINS; i++) {
         PyMemAllocatorEx now;
         PyMem_GetAllocator(domains[i], &now);

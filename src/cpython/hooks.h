@@ -17,12 +17,43 @@
 #ifndef HL_HOOKS_H
 #define HL_HOOKS_H
 
+#include "../core/gate.h"
 #include "../core/ledger.h"
+#include "frames.h"
+#include "shadow.h"
 
 /* The process's ledger and what guards it. Written by the tracer alone. */
-extern hl_lock hl_hooks_lock;          /* the ledger's lock */
-extern hl_ledger hl_hooks_ledger;      /* open while tracing */
-extern _Atomic bool hl_hooks_tracing;  /* changes under the lock; a hook that sees false passes through */
+extern hl_gate hl_hooks_gate;         /* the ledger's lock; its favoured side is the main interpreter's GIL */
+extern hl_ledger hl_hooks_ledger;     /* open while tracing */
+extern hl_shadow hl_hooks_shadow;     /* likewise */
+extern _Atomic bool hl_hooks_tracing; /* changes under the lock; a hook that sees false passes through */
+
+/* A hook's visit to the ledger: where it comes from, and how it got in. */
+typedef struct {
+    PyThreadState *thread; /* the calling thread's, NULL when it has none */
+    bool favoured;
+    bool fast;
+} hl_hooks_visit;
+
+/* Take and give the ledger's lock in a hook. `attached`: the caller holds some interpreter's GIL. */
+static inline hl_hooks_visit hl_hooks_enter(bool attached)
+{
+    hl_hooks_visit visit = {0};
+    visit.favoured = hl_frames_here(attached, &visit.thread);
+    if (HL_LIKELY(visit.favoured))
+        visit.fast = hl_gate_enter_favoured(&hl_hooks_gate);
+    else
+        hl_gate_enter(&hl_hooks_gate);
+    return visit;
+}
+
+static inline void hl_hooks_leave(hl_hooks_visit visit)
+{
+    if (HL_LIKELY(visit.favoured))
+        hl_gate_leave_favoured(&hl_hooks_gate, visit.fast);
+    else
+        hl_gate_leave(&hl_hooks_gate);
+}
 
 /* Put our hooks on all three domains, where they are not already. Needs an attached thread state. */
 void hl_hooks_install(void);
@@ -37,8 +68,8 @@ typedef struct {
 } hl_hooks_thread;
 extern __thread hl_hooks_thread hl_hooks_this_thread;
 
-/* The site for a block of `size` bytes that the calling thread allocates now; `attached`: the caller holds the GIL.
- * 0: own work, or no memory (then *lost is set). The ledger's lock is held and the ledger is open. */
-hl_site_id hl_hooks_site(uint64_t size, uint32_t domain, bool attached, bool *lost);
+/* The site for a block of `size` bytes that `thread`, the caller's, allocates now. 0: own work, or no memory (then *lost
+ * is set). The ledger's lock is held and the ledger is open. */
+hl_site_id hl_hooks_site(PyThreadState *thread, uint64_t size, uint32_t domain, bool *lost);
 
 #endif

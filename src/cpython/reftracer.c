@@ -2,7 +2,6 @@
 
 #include "reftracer.h"
 
-#include "frames.h"
 #include "hooks.h"
 
 #if PY_VERSION_HEX >= 0x030d0000
@@ -18,20 +17,20 @@ static void reattribute(PyObject *object)
 {
     uintptr_t block = (uintptr_t)object - hl_frames_object_offset(Py_TYPE(object));
     hl_ledger *ledger = &hl_hooks_ledger;
-    hl_lock_take(&hl_hooks_lock);
+    hl_hooks_visit visit = hl_hooks_enter(true);
     if (atomic_load_explicit(&hl_hooks_tracing, memory_order_relaxed)) {
         hl_site_id old = hl_ledger_find(ledger, block, 0);
         if (old != 0 && old != ledger->old_code) {
             bool lost = false;
             uint64_t size = hl_sites_at(&ledger->sites, old)->size;
-            hl_site_id site = hl_hooks_site(size, 0, true, &lost);
+            hl_site_id site = hl_hooks_site(visit.thread, size, 0, &lost);
             if (site != 0)
                 hl_ledger_reattribute(ledger, block, site);
             else if (!lost)
                 hl_ledger_leave(ledger, block, 0); /* the object is our own work now */
         }
     }
-    hl_lock_give(&hl_hooks_lock);
+    hl_hooks_leave(visit);
 }
 
 static int trace(PyObject *object, PyRefTracerEvent event, void *data)

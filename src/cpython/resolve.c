@@ -9,7 +9,6 @@
 #include "../core/linetable.h"
 #include "frames.h"
 
-/* As in the stdlib, the total number of frames saturates. */
 enum { MOST_TOTAL = UINT16_MAX };
 
 /* Room for a name's UTF-8, reused under the ledger's lock. */
@@ -103,20 +102,43 @@ static hl_site_id resolve_unknown(hl_ledger *ledger, uint64_t size, uint32_t dom
     hl_book_release_string(ledger->book, file);
     if (status != HL_OK)
         return 0;
-    hl_site_id site = hl_ledger_site(ledger, &location, 1, 1, size, domain);
+    hl_stack_id stack;
+    status = hl_book_stack(ledger->book, &location, 1, 1, &stack);
     hl_book_release_location(ledger->book, location);
-    return site;
+    return status == HL_OK ? hl_ledger_site(ledger, stack, size, domain) : 0;
 }
 
-hl_site_id hl_resolve_site(hl_ledger *ledger, const void *frame, uint64_t size, uint32_t domain)
+/* Frames from `oldest` downwards that the window does not have; as in the stdlib, the total saturates. */
+static uint32_t total_from(const void *oldest, uint32_t depth)
 {
-    if (frame == NULL)
-        return resolve_unknown(ledger, size, domain);
-    uint32_t depth = 0, total = 0;
-    for (; frame != NULL && depth < ledger->nframe; frame = hl_frames_caller(frame))
-        if (locate(ledger, frame, &ledger->locations[depth++]) != HL_OK)
-            return 0;
-    for (total = depth; frame != NULL && total < MOST_TOTAL; frame = hl_frames_caller(frame))
+    uint32_t total = depth;
+    for (const void *frame = hl_frames_caller(oldest); frame != NULL && total < MOST_TOTAL;
+         frame = hl_frames_caller(frame))
         total++;
-    return hl_ledger_site(ledger, ledger->locations, depth, total, size, domain);
+    return total;
+}
+
+hl_site_id hl_resolve_site(hl_ledger *ledger, hl_shadow *shadow, uint64_t size, uint32_t domain)
+{
+    uint32_t depth = hl_shadow_depth(shadow);
+    if (depth == 0)
+        return resolve_unknown(ledger, size, domain);
+    if (shadow->generation != ledger->codes.generation) {
+        /* A code object died; some instruction may have another meaning now. */
+        memset(shadow->locations, 0, shadow->count * sizeof *shadow->locations);
+        shadow->generation = ledger->codes.generation;
+    }
+    for (uint32_t i = 0; i < depth; i++) {
+        uint32_t at = shadow->count - 1 - i;
+        hl_location_id *location = &shadow->locations[at];
+        if (*location == 0 && locate(ledger, shadow->frames[at], location) != HL_OK)
+            return 0;
+        shadow->resolved[i] = *location;
+    }
+    hl_stack_id stack;
+    if (hl_book_stack(ledger->book, shadow->resolved, depth, 0, &stack) != HL_OK)
+        return 0;
+    if (hl_book_get_stack(ledger->book, stack)->total == 0) /* a new one: the others must not cost a walk */
+        hl_book_set_total(ledger->book, stack, total_from(shadow->frames[shadow->count - depth], depth));
+    return hl_ledger_site(ledger, stack, size, domain);
 }

@@ -6,9 +6,10 @@
 #define HL_RESOLVE_H
 
 #include "../core/ledger.h"
+#include "shadow.h"
 
-/* The site of a block of `size` bytes allocated in `frame`, which is complete, or NULL where the thread has no Python
- * frame ("<unknown>", line 0, as in the stdlib). 0 when there is no memory. */
-hl_site_id hl_resolve_site(hl_ledger *ledger, const void *frame, uint64_t size, uint32_t domain);
+/* The site of a block of `size` bytes allocated in the shadow's newest frame; without one it is "<unknown>", line 0, as in
+ * the stdlib. 0 when there is no memory. */
+hl_site_id hl_resolve_site(hl_ledger *ledger, hl_shadow *shadow, uint64_t size, uint32_t domain);
 
 #endif

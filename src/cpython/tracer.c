@@ -7,7 +7,6 @@
 
 #include <pthread.h>
 
-#include "frames.h"
 #include "hooks.h"
 #include "reftracer.h"
 
@@ -18,38 +17,33 @@ static _Atomic uint32_t limit = 1;
  * and free in the child. */
 static void before_fork(void)
 {
-    hl_lock_take(&hl_hooks_lock);
+    hl_gate_enter(&hl_hooks_gate);
     hl_lock_take(&hl_book_pin_lock);
 }
 
 static void after_fork_in_parent(void)
 {
     hl_lock_give(&hl_book_pin_lock);
-    hl_lock_give(&hl_hooks_lock);
+    hl_gate_leave(&hl_hooks_gate);
 }
 
 static void after_fork_in_child(void)
 {
     hl_lock_reset(&hl_book_pin_lock);
-    hl_lock_reset(&hl_hooks_lock);
+    hl_gate_reset(&hl_hooks_gate);
     hl_lock_reset(&control);
 }
 
-/* Forget everything. The lock is held; the old ledger is closed by the caller once it is given up. */
-static hl_ledger take_ledger_away(void)
+/* Forget everything. Also called at the interpreter's very end: blocks are still freed after that, but nobody can ask
+ * about them any more. */
+static void end_tracing(void)
 {
+    hl_gate_enter(&hl_hooks_gate);
+    atomic_store(&hl_hooks_tracing, false);
     hl_ledger old = hl_hooks_ledger;
     hl_hooks_ledger = (hl_ledger){.era = old.era + 1, .lost = old.lost};
-    return old;
-}
-
-/* At the interpreter's very end blocks are still freed, but nobody can ask any more. */
-static void at_exit(void)
-{
-    hl_lock_take(&hl_hooks_lock);
-    atomic_store(&hl_hooks_tracing, false);
-    hl_ledger old = take_ledger_away();
-    hl_lock_give(&hl_hooks_lock);
+    hl_shadow_close(&hl_hooks_shadow);
+    hl_gate_leave(&hl_hooks_gate);
     hl_ledger_close(&old);
 }
 
@@ -60,7 +54,7 @@ static void prepare_process(void)
         return;
     done = true;
     (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-    (void)Py_AtExit(at_exit);
+    (void)Py_AtExit(end_tracing);
 }
 
 hl_status hl_tracer_start(uint32_t nframe)
@@ -69,16 +63,23 @@ hl_status hl_tracer_start(uint32_t nframe)
     hl_status status = HL_OK;
     if (!hl_tracer_is_tracing()) {
         hl_ledger fresh;
+        hl_shadow shadow;
         status = hl_ledger_open(&fresh, nframe, 0);
+        if (status == HL_OK) {
+            status = hl_shadow_open(&shadow, nframe);
+            if (status != HL_OK)
+                hl_ledger_close(&fresh);
+        }
         if (status == HL_OK) {
             prepare_process();
             hl_hooks_install();
-            hl_lock_take(&hl_hooks_lock);
+            hl_gate_enter(&hl_hooks_gate);
             fresh.era = hl_hooks_ledger.era + 1;
             hl_hooks_ledger = fresh;
+            hl_hooks_shadow = shadow;
             atomic_store(&limit, nframe);
             atomic_store(&hl_hooks_tracing, true);
-            hl_lock_give(&hl_hooks_lock);
+            hl_gate_leave(&hl_hooks_gate);
             hl_reftracer_install();
         }
     }
@@ -92,7 +93,7 @@ void hl_tracer_stop(void)
     if (hl_tracer_is_tracing()) {
         hl_reftracer_remove();
         hl_hooks_remove();
-        at_exit();
+        end_tracing();
     }
     hl_lock_give(&control);
 }
@@ -115,40 +116,41 @@ hl_status hl_tracer_clear(void)
     hl_status status = hl_ledger_open(&fresh, hl_tracer_nframe(), 0);
     if (status != HL_OK)
         return status;
-    hl_lock_take(&hl_hooks_lock);
+    hl_gate_enter(&hl_hooks_gate);
     if (hl_tracer_is_tracing()) {
         hl_ledger old = hl_hooks_ledger;
         fresh.era = old.era + 1;
         fresh.lost = old.lost;
         hl_hooks_ledger = fresh;
+        hl_hooks_shadow.generation = 0; /* its locations were the old book's */
         fresh = old;
     }
-    hl_lock_give(&hl_hooks_lock);
+    hl_gate_leave(&hl_hooks_gate);
     hl_ledger_close(&fresh);
     return HL_OK;
 }
 
 void hl_tracer_reset_peak(void)
 {
-    hl_lock_take(&hl_hooks_lock);
+    hl_gate_enter(&hl_hooks_gate);
     if (hl_tracer_is_tracing())
         hl_ledger_reset_peak(&hl_hooks_ledger);
-    hl_lock_give(&hl_hooks_lock);
+    hl_gate_leave(&hl_hooks_gate);
 }
 
 void hl_tracer_traced(uint64_t *current, uint64_t *peak)
 {
-    hl_lock_take(&hl_hooks_lock);
+    hl_gate_enter(&hl_hooks_gate);
     *current = hl_hooks_ledger.traced;
     *peak = hl_hooks_ledger.peak;
-    hl_lock_give(&hl_hooks_lock);
+    hl_gate_leave(&hl_hooks_gate);
 }
 
 uint64_t hl_tracer_lost(void)
 {
-    hl_lock_take(&hl_hooks_lock);
+    hl_gate_enter(&hl_hooks_gate);
     uint64_t lost = hl_hooks_ledger.lost;
-    hl_lock_give(&hl_hooks_lock);
+    hl_gate_leave(&hl_hooks_gate);
     return lost;
 }
 
@@ -156,39 +158,39 @@ void hl_tracer_memory(hl_tracer_bytes *bytes)
 {
     *bytes = (hl_tracer_bytes){.snapshots = hl_snapshot_memory()};
     const hl_ledger *ledger = &hl_hooks_ledger;
-    hl_lock_take(&hl_hooks_lock);
+    hl_gate_enter(&hl_hooks_gate);
     if (hl_tracer_is_tracing()) {
         bytes->map = hl_map_memory(&ledger->map) + hl_table_memory(&ledger->side);
         bytes->sites = hl_table_memory(&ledger->sites.table);
         bytes->names = hl_book_memory(ledger->book);
         bytes->caches = hl_codes_memory(&ledger->codes) + hl_os_resident(ledger->cache.entries, ledger->cache.bytes) +
-                        ledger->scratch_bytes;
+                        hl_hooks_shadow.bytes;
     }
-    hl_lock_give(&hl_hooks_lock);
+    hl_gate_leave(&hl_hooks_gate);
 }
 
 /* Rows are allocated without the lock, so the number of sites may have grown when it is taken: then once more. */
 static hl_status snapshot(bool peak, hl_snapshot **made)
 {
     for (size_t slack = 256;; slack *= 2) {
-        hl_lock_take(&hl_hooks_lock);
+        hl_gate_enter(&hl_hooks_gate);
         bool tracing = hl_tracer_is_tracing();
         size_t room = tracing ? hl_ledger_rows(&hl_hooks_ledger) + slack : 0;
         hl_book *book = tracing ? hl_book_hold(hl_hooks_ledger.book) : NULL;
         uint32_t era = hl_hooks_ledger.era;
-        hl_lock_give(&hl_hooks_lock);
+        hl_gate_leave(&hl_hooks_gate);
         if (!tracing)
             return HL_STOPPED;
         hl_status status = hl_snapshot_new(book, room, made);
         hl_book_drop(book);
         if (status != HL_OK)
             return status;
-        hl_lock_take(&hl_hooks_lock);
+        hl_gate_enter(&hl_hooks_gate);
         if (hl_hooks_ledger.era != era)
             status = HL_FULL; /* another book now */
         else
             status = hl_ledger_fill(&hl_hooks_ledger, peak, *made, room);
-        hl_lock_give(&hl_hooks_lock);
+        hl_gate_leave(&hl_hooks_gate);
         if (status == HL_OK)
             return HL_OK;
         hl_snapshot_drop(*made);
@@ -211,7 +213,7 @@ hl_status hl_tracer_find(uintptr_t address, uint32_t domain, hl_snapshot **found
 {
     hl_status status = HL_OK;
     *found = NULL;
-    hl_lock_take(&hl_hooks_lock);
+    hl_gate_enter(&hl_hooks_gate);
     hl_ledger *ledger = &hl_hooks_ledger;
     hl_site_id site = hl_tracer_is_tracing() ? hl_ledger_find(ledger, address, domain) : 0;
     if (site != 0 && site != ledger->old_code) {
@@ -224,23 +226,24 @@ hl_status hl_tracer_find(uintptr_t address, uint32_t domain, hl_snapshot **found
             }
         }
     }
-    hl_lock_give(&hl_hooks_lock);
+    hl_gate_leave(&hl_hooks_gate);
     return status;
 }
 
 const char *hl_tracer_validate(void)
 {
     const char *wrong = NULL;
-    hl_lock_take(&hl_hooks_lock);
+    hl_gate_enter(&hl_hooks_gate);
     if (hl_tracer_is_tracing())
         wrong = hl_ledger_validate(&hl_hooks_ledger);
-    hl_lock_give(&hl_hooks_lock);
+    hl_gate_leave(&hl_hooks_gate);
     return wrong;
 }
 
 void hl_tracer_begin_own_work(hl_own_work *outer)
 {
-    PyThreadState *thread = hl_frames_thread(true);
+    PyThreadState *thread;
+    (void)hl_frames_here(true, &thread);
     outer->frame = hl_hooks_this_thread.own_frame;
     hl_hooks_this_thread.own_frame = thread == NULL ? NULL : hl_frames_current(thread);
 }

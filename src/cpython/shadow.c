@@ -1,0 +1,34 @@
+/* shadow.c: the shadow's memory. Its one operation is in shadow_sync.h, which each frames_3XX.c compiles. */
+
+#include "shadow.h"
+
+/* Frames kept below the window, so that returning from deep recursion finds its callers again. */
+enum { BELOW = 4096 };
+
+hl_status hl_shadow_open(hl_shadow *shadow, uint32_t window)
+{
+    size_t page = hl_os_page(), room = (size_t)window + BELOW;
+    size_t bytes = room * (sizeof(void *) + sizeof(uintptr_t) + sizeof(uint64_t) + sizeof(hl_location_id)) +
+                   window * (sizeof(void *) + sizeof(hl_location_id));
+    *shadow = (hl_shadow){.window = window, .room = (uint32_t)room, .base_power = 1};
+    shadow->bytes = (bytes + page - 1) / page * page;
+    char *memory = hl_os_map(shadow->bytes);
+    if (memory == NULL)
+        return HL_NO_MEMORY;
+    shadow->frames = (const void **)(void *)memory;
+    shadow->instructions = (uintptr_t *)(void *)(shadow->frames + room);
+    shadow->hashes = (uint64_t *)(void *)(shadow->instructions + room);
+    shadow->pending = (const void **)(void *)(shadow->hashes + room);
+    shadow->locations = (hl_location_id *)(void *)(shadow->pending + window);
+    shadow->resolved = shadow->locations + room;
+    for (uint32_t i = 0; i < window; i++)
+        shadow->base_power *= HL_SHADOW_BASE;
+    return HL_OK;
+}
+
+void hl_shadow_close(hl_shadow *shadow)
+{
+    if (shadow->frames != NULL)
+        hl_os_unmap(shadow->frames, shadow->bytes);
+    *shadow = (hl_shadow){0};
+}
