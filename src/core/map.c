@@ -4,7 +4,11 @@
 
 #include <string.h>
 
-enum { PAGE_BYTES = 1 << HL_MAP_PAGE_SHIFT };
+enum {
+    PAGE_BYTES = 1 << HL_MAP_PAGE_SHIFT,
+    ROOT_BYTES = HL_MAP_LEAVES * (sizeof(uint64_t *) + sizeof(uint32_t)),
+    LEAF_BYTES = HL_MAP_PAGES_PER_LEAF * sizeof(uint64_t),
+};
 
 static size_t slots_bytes(uint32_t shift)
 {
@@ -14,9 +18,10 @@ static size_t slots_bytes(uint32_t shift)
 hl_status hl_map_open(hl_map *map)
 {
     *map = (hl_map){0};
-    map->leaves = hl_os_map(HL_MAP_LEAVES * sizeof *map->leaves);
+    map->leaves = hl_os_map(ROOT_BYTES);
     if (map->leaves == NULL)
         return HL_NO_MEMORY;
+    map->used = (uint32_t *)(void *)(map->leaves + HL_MAP_LEAVES);
     hl_status status = hl_pool_new(&map->pool);
     if (status != HL_OK)
         hl_map_close(map);
@@ -26,10 +31,9 @@ hl_status hl_map_open(hl_map *map)
 void hl_map_close(hl_map *map)
 {
     if (map->leaves != NULL) {
-        for (size_t i = 0; i < HL_MAP_LEAVES; i++)
-            if (map->leaves[i] != NULL)
-                hl_os_unmap(map->leaves[i], HL_MAP_PAGES_PER_LEAF * sizeof(uint64_t));
-        hl_os_unmap(map->leaves, HL_MAP_LEAVES * sizeof *map->leaves);
+        for (uint32_t i = 0; i < map->used_leaves; i++)
+            hl_os_unmap(map->leaves[map->used[i]], LEAF_BYTES);
+        hl_os_unmap(map->leaves, ROOT_BYTES);
     }
     if (map->pool != NULL)
         hl_pool_free_all(map->pool);
@@ -53,9 +57,10 @@ hl_status hl_map_prepare(hl_map *map, uintptr_t address, uint32_t shift)
 {
     uint64_t **leaf = &map->leaves[address >> HL_MAP_LEAF_SHIFT];
     if (*leaf == NULL) {
-        *leaf = hl_os_map(HL_MAP_PAGES_PER_LEAF * sizeof(uint64_t));
+        *leaf = hl_os_map(LEAF_BYTES);
         if (*leaf == NULL)
             return HL_NO_MEMORY;
+        map->used[map->used_leaves++] = (uint32_t)(address >> HL_MAP_LEAF_SHIFT);
     }
     uint64_t *page = hl_map_page(map, address);
     if (*page != 0 && hl_map_shift(*page) <= shift)
@@ -93,27 +98,29 @@ size_t hl_map_memory(const hl_map *map)
 {
     if (map->leaves == NULL)
         return 0;
-    size_t bytes = hl_os_resident(map->leaves, HL_MAP_LEAVES * sizeof *map->leaves);
-    for (size_t i = 0; i < HL_MAP_LEAVES; i++)
-        if (map->leaves[i] != NULL)
-            bytes += hl_os_resident(map->leaves[i], HL_MAP_PAGES_PER_LEAF * sizeof(uint64_t));
+    size_t bytes = hl_os_resident(map->leaves, ROOT_BYTES);
+    for (uint32_t i = 0; i < map->used_leaves; i++)
+        bytes += hl_os_resident(map->leaves[map->used[i]], LEAF_BYTES);
     return bytes + hl_pool_memory(map->pool);
 }
 
-void hl_map_each(const hl_map *map, void (*visit)(void *context, uintptr_t address, uint32_t site), void *context)
+static void each_in_page(uint64_t page, uintptr_t start, hl_map_visitor visit, void *context)
 {
-    for (uintptr_t i = 0; i < HL_MAP_LEAVES; i++) {
-        for (uintptr_t j = 0; map->leaves[i] != NULL && j < HL_MAP_PAGES_PER_LEAF; j++) {
-            uint64_t page = map->leaves[i][j];
-            if (page == 0)
-                continue;
-            uintptr_t start = i << HL_MAP_LEAF_SHIFT | j << HL_MAP_PAGE_SHIFT;
-            uintptr_t step = (uintptr_t)1 << hl_map_shift(page);
-            for (uintptr_t address = start; address < start + PAGE_BYTES; address += step) {
-                uint32_t entry = *hl_map_slot(page, address);
-                if (entry != 0)
-                    visit(context, address + ((uintptr_t)(entry >> HL_MAP_SITE_BITS) << 4), entry & HL_MAP_MOST_SITES);
-            }
-        }
+    uintptr_t step = (uintptr_t)1 << hl_map_shift(page);
+    for (uintptr_t address = start; address < start + PAGE_BYTES; address += step) {
+        uint32_t entry = *hl_map_slot(page, address);
+        if (entry != 0)
+            visit(context, address + ((uintptr_t)(entry >> HL_MAP_SITE_BITS) << 4), entry & HL_MAP_MOST_SITES);
+    }
+}
+
+void hl_map_each(const hl_map *map, hl_map_visitor visit, void *context)
+{
+    for (uint32_t i = 0; i < map->used_leaves; i++) {
+        uintptr_t start = (uintptr_t)map->used[i] << HL_MAP_LEAF_SHIFT;
+        const uint64_t *pages = map->leaves[map->used[i]];
+        for (uintptr_t j = 0; j < HL_MAP_PAGES_PER_LEAF; j++)
+            if (pages[j] != 0)
+                each_in_page(pages[j], start | j << HL_MAP_PAGE_SHIFT, visit, context);
     }
 }

@@ -48,9 +48,11 @@ enum {
 #define HL_MAP_QUEUED (UINT64_C(1) << 60)
 
 typedef struct {
-    uint64_t **leaves; /* HL_MAP_LEAVES */
-    hl_pool *pool;     /* the slots */
-    uint64_t blocks;   /* occupied slots */
+    uint64_t **leaves;    /* HL_MAP_LEAVES */
+    uint32_t *used;       /* which of them exist: looking would bring a megabyte of zeros into memory */
+    uint32_t used_leaves; /* how many */
+    hl_pool *pool;        /* the slots */
+    uint64_t blocks;      /* occupied slots */
     uint64_t *queue[HL_MAP_QUEUE]; /* descriptors of pages that became empty, oldest at `queue_at` */
     uint32_t queue_at;
 } hl_map;
@@ -59,7 +61,8 @@ hl_status hl_map_open(hl_map *map) HL_MUST_USE;
 void hl_map_close(hl_map *map);
 size_t hl_map_memory(const hl_map *map);
 /* Call `visit` for every block. For validators and tests. */
-void hl_map_each(const hl_map *map, void (*visit)(void *context, uintptr_t address, uint32_t site), void *context);
+typedef void (*hl_map_visitor)(void *context, uintptr_t address, uint32_t site);
+void hl_map_each(const hl_map *map, hl_map_visitor visit, void *context);
 
 /* Does this address belong in the map, or else in the side table? */
 static inline bool hl_map_takes(uintptr_t address)

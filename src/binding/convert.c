@@ -1,0 +1,245 @@
+/* convert.c: traces given as plain Python tuples, entered in a private book, so that one analysis serves both kinds.
+ *
+ * Traceback tuples are usually shared by many traces: each distinct tuple object is entered once, found again by its
+ * address. What a book cannot hold (a file name that is not a str, a line outside 0..2^32-1, a size outside 0..2^63-1,
+ * totals past 2^63-1) is refused with a TypeError or an OverflowError. A traceback without frames has no place in
+ * the core's groups: an IndexError, where it matters.
+ *
+ * Threading: the GIL. Unpacking something that is not a tuple may run Python code, so everything used is held.
+ */
+#include "binding.h"
+
+typedef struct {
+    PyObject *traceback; /* held; NULL: empty */
+    hl_stack_id stack;
+    uint32_t depth;
+} memo_entry;
+
+typedef struct {
+    hl_source *source;
+    hl_book *book;
+    memo_entry *memo;
+    size_t memo_room; /* a power of two */
+    size_t memo_used;
+    hl_location_id *locations; /* room for the traceback in hand */
+    Py_ssize_t locations_room;
+    int needs;
+    unsigned __int128 weighed; /* sum of size x depth: no group's sum can exceed it */
+} conversion;
+
+static bool check(hl_status status)
+{
+    if (status != HL_OK)
+        hl_raise_status(status);
+    return status == HL_OK;
+}
+
+static memo_entry *memo_find(const conversion *work, const PyObject *traceback)
+{
+    size_t slot = (size_t)hl_mix((uintptr_t)traceback) & (work->memo_room - 1);
+
+    while (work->memo[slot].traceback != NULL && work->memo[slot].traceback != traceback)
+        slot = (slot + 1) & (work->memo_room - 1);
+    return &work->memo[slot];
+}
+
+static bool memo_reserve(conversion *work)
+{
+    if (work->memo_used < work->memo_room / 2)
+        return true;
+    conversion bigger = *work;
+    bigger.memo_room = work->memo_room ? work->memo_room * 2 : 256;
+    bigger.memo = hl_os_alloc(bigger.memo_room, sizeof(*bigger.memo));
+    if (bigger.memo == NULL) {
+        PyErr_NoMemory();
+        return false;
+    }
+    for (size_t i = 0; i < work->memo_room; i++) {
+        if (work->memo[i].traceback != NULL)
+            *memo_find(&bigger, work->memo[i].traceback) = work->memo[i];
+    }
+    hl_os_free(work->memo);
+    *work = bigger;
+    return true;
+}
+
+static bool read_number(PyObject *value, const char *what, unsigned long long most, uint64_t *number)
+{
+    if (!PyLong_Check(value)) {
+        PyErr_Format(PyExc_TypeError, "%s must be an int, not %.100s", what, Py_TYPE(value)->tp_name);
+        return false;
+    }
+    int overflow;
+    long long read = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (read == -1 && overflow == 0 && PyErr_Occurred())
+        return false;
+    if (overflow != 0 || read < 0 || (unsigned long long)read > most) {
+        PyErr_Format(PyExc_OverflowError, "%s %S is not in range [0; %llu]", what, value, most);
+        return false;
+    }
+    *number = (uint64_t)read;
+    return true;
+}
+
+static bool enter_location(conversion *work, PyObject *file, PyObject *lineno, hl_location_id *location)
+{
+    uint64_t line;
+    size_t length;
+    PyObject *owner;
+    hl_string_id string;
+
+    if (!PyUnicode_Check(file)) {
+        PyErr_Format(PyExc_TypeError, "file name must be a str, not %.100s", Py_TYPE(file)->tp_name);
+        return false;
+    }
+    if (!read_number(lineno, "line number", UINT32_MAX, &line))
+        return false;
+    const char *bytes = hl_text_utf8(file, &length, &owner);
+    if (bytes == NULL)
+        return false;
+    bool entered = check(hl_book_string(work->book, bytes, length, &string));
+    Py_DECREF(owner);
+    if (!entered)
+        return false;
+    entered = hl_source_seed_string(work->source, string, file) &&
+              check(hl_book_location(work->book, string, (uint32_t)line, 0, location));
+    hl_book_release_string(work->book, string);
+    return entered;
+}
+
+static bool enter_frame(conversion *work, PyObject *frame, hl_location_id *location)
+{
+    PyObject *pair[2];
+
+    if (!hl_arguments_unpack(frame, 2, pair))
+        return false;
+    bool entered = enter_location(work, pair[0], pair[1], location);
+    Py_DECREF(pair[0]);
+    Py_DECREF(pair[1]);
+    return entered;
+}
+
+static bool enter_frames(conversion *work, PyObject *traceback, hl_stack_id *stack)
+{
+    Py_ssize_t depth = PyTuple_GET_SIZE(traceback), done = 0;
+
+    if (depth > work->locations_room) {
+        hl_location_id *grown = hl_os_resize(work->locations, (size_t)depth, sizeof(*grown));
+        if (grown == NULL) {
+            PyErr_NoMemory();
+            return false;
+        }
+        work->locations = grown;
+        work->locations_room = depth;
+    }
+    while (done < depth && enter_frame(work, PyTuple_GET_ITEM(traceback, done), &work->locations[done]))
+        done++;
+    bool entered = done == depth && check(hl_book_stack(work->book, work->locations, (uint32_t)depth, 0, stack));
+    for (Py_ssize_t i = 0; i < done; i++)
+        hl_book_release_location(work->book, work->locations[i]);
+    return entered;
+}
+
+static bool enter_traceback(conversion *work, PyObject *traceback, hl_stack_id *stack, uint32_t *depth)
+{
+    if (!memo_reserve(work))
+        return false;
+    memo_entry *entry = memo_find(work, traceback);
+    if (entry->traceback == NULL) {
+        if (PyObject_Hash(traceback) == -1)
+            return false;
+        if (!PyTuple_Check(traceback)) {
+            PyErr_Format(PyExc_TypeError, "traceback must be a tuple, not %.100s", Py_TYPE(traceback)->tp_name);
+            return false;
+        }
+        if ((work->needs & HL_NEED_FRAMES) && PyTuple_GET_SIZE(traceback) == 0) {
+            PyErr_SetString(PyExc_IndexError, "tuple index out of range");
+            return false;
+        }
+        if (!enter_frames(work, traceback, stack))
+            return false;
+        entry->traceback = Py_NewRef(traceback);
+        entry->stack = *stack;
+        entry->depth = (uint32_t)PyTuple_GET_SIZE(traceback);
+        work->memo_used++;
+    }
+    *stack = entry->stack;
+    *depth = entry->depth;
+    return true;
+}
+
+static bool enter_values(conversion *work, PyObject **values, hl_row *row)
+{
+    uint64_t domain = 0;
+    uint32_t depth;
+
+    if ((work->needs & HL_NEED_DOMAINS) && !read_number(values[0], "domain", UINT32_MAX, &domain))
+        return false;
+    if (!enter_traceback(work, values[2], &row->stack, &depth) ||
+        !read_number(values[1], "size", INT64_MAX, &row->size))
+        return false;
+    work->weighed += (unsigned __int128)row->size * (depth > 0 ? depth : 1);
+    if (work->weighed > INT64_MAX) {
+        PyErr_SetString(PyExc_OverflowError, "the sum of the sizes exceeds 64 bits");
+        return false;
+    }
+    row->domain = (uint32_t)domain;
+    row->live = 1;
+    return true;
+}
+
+static bool enter_traces(conversion *work, PyObject *traces)
+{
+    hl_snapshot *snapshot = work->source->snapshot;
+    Py_ssize_t count = PyTuple_GET_SIZE(traces);
+
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *values[4];
+        if (!hl_arguments_unpack(PyTuple_GET_ITEM(traces, i), 4, values))
+            return false;
+        snapshot->rows[i].allocated = (uint64_t)i;
+        bool entered = enter_values(work, values, &snapshot->rows[i]);
+        for (int k = 0; k < 4; k++)
+            Py_DECREF(values[k]);
+        if (!entered)
+            return false;
+    }
+    hl_snapshot_seal(snapshot, (size_t)count);
+    return true;
+}
+
+static hl_source *new_private_source(hl_state *state, size_t rows)
+{
+    hl_book *book;
+    hl_snapshot *snapshot;
+
+    hl_status status = hl_book_new(false, &book);
+    if (status == HL_OK) {
+        status = hl_snapshot_new(book, rows, &snapshot);
+        hl_book_drop(book);
+    }
+    if (status != HL_OK) {
+        hl_raise_status(status);
+        return NULL;
+    }
+    return hl_source_new(state, snapshot);
+}
+
+hl_source *hl_convert_traces(hl_state *state, PyObject *traces, int needs)
+{
+    PyObject *copy = PySequence_Tuple(traces);
+    if (copy == NULL)
+        return NULL;
+    conversion work = {.source = new_private_source(state, (size_t)PyTuple_GET_SIZE(copy)), .needs = needs};
+    if (work.source != NULL) {
+        work.book = work.source->snapshot->book;
+        if (!enter_traces(&work, copy))
+            Py_CLEAR(work.source);
+    }
+    for (size_t i = 0; i < work.memo_room; i++)
+        Py_XDECREF(work.memo[i].traceback);
+    hl_os_free(work.memo);
+    hl_os_free(work.locations);
+    Py_DECREF(copy);
+    return work.source;
+}

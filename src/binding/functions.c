@@ -1,0 +1,320 @@
+/* functions.c: the module's functions.
+ *
+ * Names, arguments and errors are the stdlib's. take_snapshot looks its helpers up in the package's namespace at each
+ * call, as the stdlib's does: tests and tools replace them there.
+ *
+ * Threading: the GIL.
+ */
+#include "binding.h"
+
+/* --- the tracer --- */
+
+static bool read_nframe(PyObject *object, int *nframe)
+{
+    int overflow;
+    long number = PyLong_AsLongAndOverflow(object, &overflow);
+
+    if (number == -1 && overflow == 0 && PyErr_Occurred())
+        return false;
+    if (overflow != 0 || number > INT_MAX || number < INT_MIN) {
+        PyErr_SetString(PyExc_OverflowError, "Python int too large to convert to C int");
+        return false;
+    }
+    *nframe = (int)number;
+    return true;
+}
+
+static PyObject *start(PyObject *module, PyObject *args)
+{
+    PyObject *object = NULL;
+    int nframe = 1;
+
+    (void)module;
+    if (!PyArg_UnpackTuple(args, "start", 0, 1, &object) || (object != NULL && !read_nframe(object, &nframe)))
+        return NULL;
+    if (nframe < 1 || nframe > HL_MOST_FRAMES)
+        return PyErr_Format(PyExc_ValueError, "the number of frames must be in range [1; %d]", HL_MOST_FRAMES);
+    hl_status status = hl_tracer_start((uint32_t)nframe);
+    if (status != HL_OK)
+        return hl_raise_status(status);
+    Py_RETURN_NONE;
+}
+
+static PyObject *stop(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    hl_tracer_stop();
+    Py_RETURN_NONE;
+}
+
+static PyObject *is_tracing(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyBool_FromLong(hl_tracer_is_tracing());
+}
+
+static PyObject *clear_traces(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    hl_status status = hl_tracer_clear();
+    if (status != HL_OK)
+        return hl_raise_status(status);
+    Py_RETURN_NONE;
+}
+
+static PyObject *reset_peak(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    hl_tracer_reset_peak();
+    Py_RETURN_NONE;
+}
+
+static PyObject *get_traceback_limit(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyLong_FromUnsignedLong(hl_tracer_nframe());
+}
+
+static PyObject *get_traced_memory(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    uint64_t current, peak;
+
+    HL_OWN_WORK;
+    hl_tracer_traced(&current, &peak);
+    return Py_BuildValue("KK", (unsigned long long)current, (unsigned long long)peak);
+}
+
+/* --- our own memory --- */
+
+static unsigned long long total_memory(const hl_tracer_bytes *bytes)
+{
+    return (unsigned long long)bytes->map + bytes->sites + bytes->names + bytes->caches + bytes->snapshots;
+}
+
+static PyObject *get_tracemalloc_memory(PyObject *module, PyObject *unused)
+{
+    (void)unused;
+    hl_tracer_bytes bytes;
+
+    HL_OWN_WORK;
+    if (!hl_tracer_is_tracing())
+        return PyObject_CallNoArgs(hl_state_of_module(module)->stdlib_memory);
+    hl_tracer_memory(&bytes);
+    return PyLong_FromUnsignedLongLong(total_memory(&bytes));
+}
+
+static PyObject *memory(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    hl_tracer_bytes bytes;
+
+    HL_OWN_WORK;
+    hl_tracer_memory(&bytes);
+    return Py_BuildValue("{s:n,s:n,s:n,s:n,s:n,s:K}", "map", (Py_ssize_t)bytes.map, "sites", (Py_ssize_t)bytes.sites,
+                         "names", (Py_ssize_t)bytes.names, "caches", (Py_ssize_t)bytes.caches, "snapshots",
+                         (Py_ssize_t)bytes.snapshots, "total", total_memory(&bytes));
+}
+
+static PyObject *lost_records(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    HL_OWN_WORK;
+    return PyLong_FromUnsignedLongLong(hl_tracer_lost());
+}
+
+static PyObject *validate(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    HL_OWN_WORK;
+    const char *broken = hl_tracer_validate();
+    return broken == NULL ? Py_NewRef(Py_None) : PyUnicode_FromString(broken);
+}
+
+/* --- one object --- */
+
+/* *source is NULL when the object's block is not in the ledger. */
+static bool find_object(hl_state *state, PyObject *object, hl_source **source)
+{
+    hl_snapshot *snapshot = NULL;
+    hl_status status = hl_tracer_find(hl_tracer_block_of(object), 0, &snapshot);
+
+    *source = NULL;
+    if (status != HL_OK && status != HL_STOPPED) {
+        hl_raise_status(status);
+        return false;
+    }
+    if (snapshot == NULL)
+        return true;
+    *source = hl_source_new(state, snapshot);
+    return *source != NULL;
+}
+
+static PyObject *get_object_frames(PyObject *module, PyObject *object)
+{
+    hl_source *source;
+
+    HL_OWN_WORK;
+    if (!find_object(hl_state_of_module(module), object, &source))
+        return NULL;
+    if (source == NULL)
+        Py_RETURN_NONE;
+    PyObject *frames = hl_source_frames(source, source->snapshot->rows[0].stack);
+    Py_DECREF(source);
+    return frames;
+}
+
+static PyObject *get_object_traceback(PyObject *module, PyObject *args, PyObject *kwargs)
+{
+    static const char *const names[] = {"obj"};
+    static const hl_signature signature = {"get_object_traceback", names, 0, 1, 1, 1};
+    hl_state *state = hl_state_of_module(module);
+    PyObject *object;
+    hl_source *source;
+
+    if (!hl_arguments_parse(&signature, args, kwargs, &object))
+        return NULL;
+    HL_OWN_WORK;
+    if (!find_object(state, object, &source))
+        return NULL;
+    if (source == NULL)
+        Py_RETURN_NONE;
+    PyObject *traceback = hl_traceback_new(state, source, HL_BY_STACK, source->snapshot->rows[0].stack, NULL);
+    Py_DECREF(source);
+    return traceback;
+}
+
+/* --- all blocks --- */
+
+static PyObject *get_traces(PyObject *module, PyObject *unused)
+{
+    (void)unused;
+    hl_snapshot *snapshot;
+
+    HL_OWN_WORK;
+    hl_status status = hl_tracer_snapshot(&snapshot);
+    if (status == HL_STOPPED)
+        return PyList_New(0);
+    if (status != HL_OK)
+        return hl_raise_status(status);
+    hl_source *source = hl_source_new(hl_state_of_module(module), snapshot);
+    if (source == NULL)
+        return NULL;
+    PyObject *list = hl_source_list(source);
+    Py_DECREF(source);
+    return list;
+}
+
+static PyObject *take_native(hl_state *state)
+{
+    hl_snapshot *snapshot;
+    hl_status status = hl_tracer_snapshot(&snapshot);
+
+    if (status != HL_OK)
+        return hl_raise_status(status);
+    PyObject *limit = PyLong_FromUnsignedLong(snapshot->nframe);
+    hl_source *source = hl_source_new(state, snapshot);
+    PyObject *traces = source != NULL ? hl_traces_new(state, source) : NULL;
+    Py_XDECREF(source);
+    return hl_snapshot_object_new(state, traces, limit);
+}
+
+/* With the functions that somebody put in place of ours. */
+static PyObject *take_replaced(hl_state *state, PyObject *const *functions)
+{
+    PyObject *tracing = PyObject_CallNoArgs(functions[0]);
+    int is_true = tracing != NULL ? PyObject_IsTrue(tracing) : -1;
+
+    Py_XDECREF(tracing);
+    if (is_true <= 0)
+        return is_true == 0 ? hl_raise_status(HL_STOPPED) : NULL;
+    PyObject *traces = PyObject_CallNoArgs(functions[1]);
+    PyObject *limit = traces != NULL ? PyObject_CallNoArgs(functions[2]) : NULL;
+    PyObject *snapshot = NULL;
+    if (limit != NULL)
+        snapshot = PyObject_CallFunctionObjArgs((PyObject *)state->snapshot, traces, limit, NULL);
+    Py_XDECREF(limit);
+    Py_XDECREF(traces);
+    return snapshot;
+}
+
+static bool is_own_function(PyObject *object, PyCFunction function)
+{
+    return PyCFunction_Check(object) && PyCFunction_GET_FUNCTION(object) == function;
+}
+
+static PyObject *take_snapshot(PyObject *module, PyObject *args, PyObject *kwargs)
+{
+    static const hl_signature signature = {"take_snapshot", NULL, 0, 0, 0, 0};
+    static const char *const names[] = {"is_tracing", "_get_traces", "get_traceback_limit"};
+    static const PyCFunction own[] = {is_tracing, get_traces, get_traceback_limit};
+    PyObject *functions[3] = {NULL, NULL, NULL}, *snapshot = NULL;
+    bool native = true;
+    int found = 0;
+
+    if (!hl_arguments_parse(&signature, args, kwargs, NULL))
+        return NULL;
+    HL_OWN_WORK;
+    PyObject *package = PyImport_ImportModule("heapledger");
+    if (package == NULL)
+        return NULL;
+    while (found < 3 && (functions[found] = PyObject_GetAttrString(package, names[found])) != NULL) {
+        native = native && is_own_function(functions[found], own[found]);
+        found++;
+    }
+    Py_DECREF(package);
+    if (found == 3)
+        snapshot = native ? take_native(hl_state_of_module(module))
+                          : take_replaced(hl_state_of_module(module), functions);
+    for (int i = 0; i < found; i++)
+        Py_DECREF(functions[i]);
+    return snapshot;
+}
+
+/* --- helpers that tools use --- */
+
+static PyObject *format_size(PyObject *module, PyObject *args, PyObject *kwargs)
+{
+    static const char *const names[] = {"size", "sign"};
+    static const hl_signature signature = {"_format_size", names, 0, 2, 2, 2};
+    PyObject *values[2];
+
+    (void)module;
+    if (!hl_arguments_parse(&signature, args, kwargs, values))
+        return NULL;
+    int sign = PyObject_IsTrue(values[1]);
+    return sign < 0 ? NULL : hl_text_size(values[0], sign);
+}
+
+#define KEYWORDS(function) (PyCFunction)(void (*)(void))function, METH_VARARGS | METH_KEYWORDS
+
+PyMethodDef hl_functions[] = {
+    {"start", start, METH_VARARGS,
+     PyDoc_STR("start(nframe=1, /)\n--\n\nStart tracing, with at most nframe frames per traceback.")},
+    {"stop", stop, METH_NOARGS, PyDoc_STR("stop()\n--\n\nStop tracing and forget everything traced.")},
+    {"is_tracing", is_tracing, METH_NOARGS, PyDoc_STR("is_tracing()\n--\n\nTrue while allocations are traced.")},
+    {"clear_traces", clear_traces, METH_NOARGS, PyDoc_STR("clear_traces()\n--\n\nForget everything traced so far.")},
+    {"reset_peak", reset_peak, METH_NOARGS,
+     PyDoc_STR("reset_peak()\n--\n\nSet the peak of traced memory to what is traced now.")},
+    {"get_traced_memory", get_traced_memory, METH_NOARGS,
+     PyDoc_STR("get_traced_memory()\n--\n\nBytes traced now and at the peak: (current, peak).")},
+    {"get_tracemalloc_memory", get_tracemalloc_memory, METH_NOARGS,
+     PyDoc_STR("get_tracemalloc_memory()\n--\n\nBytes that tracing itself uses.")},
+    {"get_traceback_limit", get_traceback_limit, METH_NOARGS,
+     PyDoc_STR("get_traceback_limit()\n--\n\nFrames kept per traceback at the most.")},
+    {"get_object_traceback", KEYWORDS(get_object_traceback),
+     PyDoc_STR("get_object_traceback(obj)\n--\n\nWhere obj was allocated: a Traceback, or None.")},
+    {"take_snapshot", KEYWORDS(take_snapshot), PyDoc_STR("take_snapshot()\n--\n\nA Snapshot of all traced blocks.")},
+    {"memory", memory, METH_NOARGS,
+     PyDoc_STR("memory()\n--\n\nBytes that heapledger uses, by purpose: a dict with their total.")},
+    {"lost_records", lost_records, METH_NOARGS,
+     PyDoc_STR("lost_records()\n--\n\nAllocations that could not be entered since the last start.")},
+    {"_get_traces", get_traces, METH_NOARGS,
+     PyDoc_STR("_get_traces()\n--\n\nList of (domain, size, frames newest first, total_nframe), one per block.")},
+    {"_get_object_traceback", get_object_frames, METH_O,
+     PyDoc_STR("_get_object_traceback(obj, /)\n--\n\nTuple of (filename, lineno), newest first, or None.")},
+    {"_format_size", KEYWORDS(format_size), PyDoc_STR("_format_size(size, sign)\n--\n\nA size for people.")},
+    {"_validate", validate, METH_NOARGS,
+     PyDoc_STR("_validate()\n--\n\nNone, or the invariant of the ledger that does not hold.")},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,244 @@
+/* module.c: the extension module: its state, its types, and what a core status means in Python.
+ *
+ * One state per interpreter, heap types only: nothing that Python can see is shared between interpreters. The ledger
+ * underneath is the process's one and only.
+ */
+#include "binding.h"
+
+static struct PyModuleDef module_def;
+
+hl_state *hl_state_of_module(PyObject *module)
+{
+    return PyModule_GetState(module);
+}
+
+hl_state *hl_state_of(PyTypeObject *type)
+{
+    return PyModule_GetState(PyType_GetModuleByDef(type, &module_def));
+}
+
+PyObject *hl_raise_status(hl_status status)
+{
+    switch (status) {
+    case HL_NO_MEMORY:
+    case HL_FULL:
+        return PyErr_NoMemory();
+    case HL_STOPPED:
+        PyErr_SetString(PyExc_RuntimeError,
+                        "the tracemalloc module must be tracing memory allocations to take a snapshot");
+        return NULL;
+    case HL_OK:
+        break;
+    }
+    PyErr_SetString(PyExc_SystemError, "unexpected status of the ledger");
+    return NULL;
+}
+
+static int set_slots(PyTypeObject *type, const char *const *slots)
+{
+    Py_ssize_t count = 0;
+
+    while (slots[count] != NULL)
+        count++;
+    PyObject *names = PyTuple_New(count);
+    for (Py_ssize_t i = 0; names != NULL && i < count; i++) {
+        PyObject *name = PyUnicode_InternFromString(slots[i]);
+        if (name == NULL)
+            Py_CLEAR(names);
+        else
+            PyTuple_SET_ITEM(names, i, name);
+    }
+    if (names == NULL)
+        return -1;
+    int result = PyObject_SetAttrString((PyObject *)type, "__slots__", names);
+    Py_DECREF(names);
+    return result;
+}
+
+/* Error messages of the interpreter name types by tp_name, which has the module in it for types made from a spec but
+ * not for classes written in Python; ours must read like the latter. */
+static int shorten_name(PyTypeObject *type)
+{
+    PyObject *name = PyObject_GetAttrString((PyObject *)type, "__qualname__");
+    if (name == NULL)
+        return -1;
+    int result = PyObject_SetAttrString((PyObject *)type, "__name__", name);
+    Py_DECREF(name);
+    return result;
+}
+
+PyTypeObject *hl_type_new(PyObject *module, PyType_Spec *spec, PyTypeObject *base, const char *const *slots)
+{
+    PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, (PyObject *)base);
+
+    if (type != NULL && (shorten_name(type) < 0 || (slots != NULL && set_slots(type, slots) < 0)))
+        Py_CLEAR(type);
+    return type;
+}
+
+/* --- the bracket around our own work, for the package's Python code --- */
+
+typedef struct {
+    PyObject_HEAD
+    hl_own_work outer;
+    bool entered;
+} own_work;
+
+static PyObject *own_work_enter(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    own_work *self = (own_work *)object;
+
+    if (!self->entered)
+        hl_tracer_begin_own_work(&self->outer);
+    self->entered = true;
+    Py_RETURN_NONE;
+}
+
+static PyObject *own_work_exit(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    own_work *self = (own_work *)object;
+
+    if (self->entered)
+        hl_tracer_end_own_work(&self->outer);
+    self->entered = false;
+    Py_RETURN_NONE;
+}
+
+static void own_work_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyTypeObject *own_work_type_new(PyObject *module)
+{
+    static PyMethodDef methods[] = {
+        {"__enter__", own_work_enter, METH_NOARGS, NULL},
+        {"__exit__", own_work_exit, METH_VARARGS, NULL},
+        {NULL, NULL, 0, NULL},
+    };
+    PyType_Slot slots[] = {
+        {Py_tp_doc, (void *)"What the function that enters this allocates itself is not entered in the ledger."},
+        {Py_tp_new, PyType_GenericNew},
+        {Py_tp_methods, methods},
+        {Py_tp_dealloc, own_work_dealloc},
+        {0, NULL},
+    };
+    PyType_Spec spec = {
+        .name = "heapledger._OwnWork",
+        .basicsize = sizeof(own_work),
+        .flags = Py_TPFLAGS_DEFAULT,
+        .slots = slots,
+    };
+    return hl_type_new(module, &spec, NULL, NULL);
+}
+
+/* --- the module --- */
+
+static bool make_types(PyObject *module, hl_state *state)
+{
+    return (state->source = hl_source_type_new(module)) != NULL &&
+           (state->own_work = own_work_type_new(module)) != NULL &&
+           (state->frame = hl_frame_type_new(module)) != NULL &&
+           (state->traceback = hl_traceback_type_new(module)) != NULL &&
+           (state->trace = hl_trace_type_new(module)) != NULL &&
+           (state->traces = hl_traces_type_new(module)) != NULL &&
+           (state->statistic = hl_statistic_type_new(module)) != NULL &&
+           (state->difference = hl_difference_type_new(module)) != NULL &&
+           (state->base_filter = hl_base_filter_type_new(module)) != NULL &&
+           (state->filter = hl_filter_type_new(module, state->base_filter)) != NULL &&
+           (state->domain_filter = hl_domain_filter_type_new(module, state->base_filter)) != NULL &&
+           (state->snapshot = hl_snapshot_type_new(module)) != NULL;
+}
+
+static bool add_types(PyObject *module, hl_state *state)
+{
+    PyTypeObject *const types[] = {
+        state->own_work,  state->frame,      state->traceback,   state->trace,  state->traces,        state->statistic,
+        state->difference, state->base_filter, state->filter, state->domain_filter, state->snapshot,
+    };
+
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        if (PyModule_AddType(module, types[i]) < 0)
+            return false;
+    }
+    return true;
+}
+
+static int module_exec(PyObject *module)
+{
+#ifdef Py_GIL_DISABLED
+    PyErr_SetString(PyExc_ImportError, "heapledger does not support free-threaded builds of Python");
+    return -1;
+#endif
+    hl_state *state = hl_state_of_module(module);
+    PyObject *stdlib = PyImport_ImportModule("_tracemalloc");
+
+    if (stdlib == NULL)
+        return -1;
+    state->stdlib_memory = PyObject_GetAttrString(stdlib, "get_tracemalloc_memory");
+    Py_DECREF(stdlib);
+    if (state->stdlib_memory == NULL)
+        return -1;
+    return make_types(module, state) && add_types(module, state) ? 0 : -1;
+}
+
+#define STATE_OBJECTS(X)                                                                                         \
+    X(source) X(own_work) X(frame) X(traceback) X(trace) X(traces) X(statistic) X(difference) X(base_filter)     \
+        X(filter) X(domain_filter) X(snapshot) X(stdlib_memory)
+
+static int module_traverse(PyObject *module, visitproc visit, void *arg)
+{
+    hl_state *state = hl_state_of_module(module);
+
+#define VISIT(name) Py_VISIT(state->name);
+    STATE_OBJECTS(VISIT)
+#undef VISIT
+    return 0;
+}
+
+static int module_clear(PyObject *module)
+{
+    hl_state *state = hl_state_of_module(module);
+
+#define CLEAR(name) Py_CLEAR(state->name);
+    STATE_OBJECTS(CLEAR)
+#undef CLEAR
+    return 0;
+}
+
+static void module_free(void *module)
+{
+    module_clear(module);
+}
+
+static PyModuleDef_Slot module_slots[] = {
+    {Py_mod_exec, module_exec},
+#if PY_VERSION_HEX >= 0x030C0000
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+#endif
+    {0, NULL},
+};
+
+static struct PyModuleDef module_def = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "heapledger._ledger",
+    .m_doc = PyDoc_STR("The ledger: what heapledger does, in C."),
+    .m_size = sizeof(hl_state),
+    .m_methods = hl_functions,
+    .m_slots = module_slots,
+    .m_traverse = module_traverse,
+    .m_clear = module_clear,
+    .m_free = module_free,
+};
+
+PyMODINIT_FUNC PyInit__ledger(void);
+
+PyMODINIT_FUNC PyInit__ledger(void)
+{
+    return PyModuleDef_Init(&module_def);
+}

@@ -1,0 +1,368 @@
+/* snapshot_object.c: Snapshot: traces, their frame limit, and the analyses.
+ *
+ * Attributes live in the instance's __dict__, like those of the stdlib's class, so that users' own attributes, pickling
+ * and copying need nothing special. An analysis works on a core snapshot: that of native traces, or one converted from
+ * tuples for the occasion.
+ *
+ * Threading: the GIL, released while the core groups.
+ */
+#include "binding.h"
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *dict;
+    PyObject *weak;
+} hl_snapshot_object;
+
+static int set_attributes(PyObject *self, PyObject *traces, PyObject *limit)
+{
+    if (PyObject_SetAttrString(self, "traces", traces) < 0)
+        return -1;
+    return PyObject_SetAttrString(self, "traceback_limit", limit);
+}
+
+PyObject *hl_snapshot_object_new(hl_state *state, PyObject *traces, PyObject *limit)
+{
+    PyObject *self = NULL;
+
+    if (traces != NULL && limit != NULL)
+        self = state->snapshot->tp_alloc(state->snapshot, 0);
+    if (self != NULL && set_attributes(self, traces, limit) < 0)
+        Py_CLEAR(self);
+    Py_XDECREF(traces);
+    Py_XDECREF(limit);
+    return self;
+}
+
+static int snapshot_init(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static const char *const names[] = {"traces", "traceback_limit"};
+    static const hl_signature signature = {"Snapshot.__init__", names, 1, 2, 2, 2};
+    PyObject *values[2];
+
+    if (!hl_arguments_parse(&signature, args, kwargs, values))
+        return -1;
+    PyObject *traces = PyObject_CallOneArg((PyObject *)hl_state_of(Py_TYPE(self))->traces, values[0]);
+    if (traces == NULL)
+        return -1;
+    int result = set_attributes(self, traces, values[1]);
+    Py_DECREF(traces);
+    return result;
+}
+
+/* --- analyses --- */
+
+typedef struct {
+    hl_key_type type;
+    bool cumulative;
+} grouping;
+
+static int equals_text(PyObject *value, const char *text)
+{
+    PyObject *other = PyUnicode_FromString(text);
+    if (other == NULL)
+        return -1;
+    int equal = PyObject_RichCompareBool(value, other, Py_EQ);
+    Py_DECREF(other);
+    return equal;
+}
+
+static bool read_grouping(PyObject *key_type, PyObject *cumulative, grouping *by)
+{
+    static const char *const names[] = {"traceback", "filename", "lineno"};
+    static const hl_key_type types[] = {HL_BY_STACK, HL_BY_FILE, HL_BY_LINE};
+    int found = 0, which = -1;
+
+    while (found == 0 && ++which < 3)
+        found = equals_text(key_type, names[which]);
+    if (found < 0)
+        return false;
+    if (!found) {
+        PyErr_Format(PyExc_ValueError, "unknown key_type: %R", key_type);
+        return false;
+    }
+    int add_up = cumulative != NULL ? PyObject_IsTrue(cumulative) : 0;
+    if (add_up < 0)
+        return false;
+    by->type = types[which];
+    by->cumulative = add_up;
+    if (by->cumulative && by->type == HL_BY_STACK) {
+        PyErr_Format(PyExc_ValueError, "cumulative mode cannot by used with key type %R", key_type);
+        return false;
+    }
+    return true;
+}
+
+/* The core snapshot behind a Snapshot: ours of either kind, or anything with the same attributes. */
+static hl_source *source_of(hl_state *state, PyObject *snapshot, const grouping *by)
+{
+    PyObject *traces = PyObject_GetAttrString(snapshot, "traces");
+    if (traces == NULL)
+        return NULL;
+    hl_source *source = hl_traces_source(state, traces);
+    if (source == NULL) {
+        PyObject *list = hl_traces_list(state, traces);
+        if (list != NULL)
+            source = hl_convert_traces(state, list, by->cumulative ? 0 : HL_NEED_FRAMES);
+        Py_XDECREF(list);
+    }
+    Py_DECREF(traces);
+    return source;
+}
+
+static PyObject *build_statistics(hl_state *state, hl_source *source, const grouping *by)
+{
+    hl_group *groups = NULL;
+    size_t count = 0;
+    hl_status status;
+
+    Py_BEGIN_ALLOW_THREADS
+    status = hl_group_rows(source->snapshot, by->type, by->cumulative, &groups, &count);
+    Py_END_ALLOW_THREADS
+    if (status != HL_OK)
+        return hl_raise_status(status);
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; list != NULL && i < count; i++) {
+        PyObject *statistic = hl_statistic_new(state, source, by->type, &groups[i]);
+        if (statistic == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, (Py_ssize_t)i, statistic);
+    }
+    hl_os_free(groups);
+    return list;
+}
+
+static PyObject *snapshot_statistics(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static const char *const names[] = {"key_type", "cumulative"};
+    static const hl_signature signature = {"Snapshot.statistics", names, 1, 1, 2, 2};
+    hl_state *state = hl_state_of(Py_TYPE(self));
+    PyObject *values[2];
+    grouping by;
+
+    if (!hl_arguments_parse(&signature, args, kwargs, values) || !read_grouping(values[0], values[1], &by))
+        return NULL;
+    HL_OWN_WORK;
+    hl_source *source = source_of(state, self, &by);
+    if (source == NULL)
+        return NULL;
+    PyObject *list = build_statistics(state, source, &by);
+    Py_DECREF(source);
+    return list;
+}
+
+static PyObject *build_differences(hl_state *state, hl_source *now, hl_source *before, const grouping *by)
+{
+    hl_difference *differences = NULL;
+    size_t count = 0;
+    hl_status status;
+
+    Py_BEGIN_ALLOW_THREADS
+    status = hl_group_compare(now->snapshot, before->snapshot, by->type, by->cumulative, &differences, &count);
+    Py_END_ALLOW_THREADS
+    if (status != HL_OK)
+        return hl_raise_status(status);
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; list != NULL && i < count; i++) {
+        hl_source *source = differences[i].from_old ? before : now;
+        PyObject *difference = hl_difference_new(state, source, by->type, &differences[i]);
+        if (difference == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, (Py_ssize_t)i, difference);
+    }
+    hl_os_free(differences);
+    return list;
+}
+
+/* Something that is no Snapshot of ours may be the stdlib's; what has no _group_by is neither. */
+static bool is_snapshot(hl_state *state, PyObject *object)
+{
+    if (PyObject_TypeCheck(object, state->snapshot))
+        return true;
+    PyObject *group_by = PyObject_GetAttrString(object, "_group_by");
+    Py_XDECREF(group_by);
+    return group_by != NULL;
+}
+
+static PyObject *snapshot_compare_to(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static const char *const names[] = {"old_snapshot", "key_type", "cumulative"};
+    static const hl_signature signature = {"Snapshot.compare_to", names, 1, 2, 3, 3};
+    hl_state *state = hl_state_of(Py_TYPE(self));
+    PyObject *list = NULL, *values[3];
+    grouping by;
+
+    if (!hl_arguments_parse(&signature, args, kwargs, values) || !read_grouping(values[1], values[2], &by))
+        return NULL;
+    HL_OWN_WORK;
+    hl_source *now = source_of(state, self, &by);
+    hl_source *before = now != NULL && is_snapshot(state, values[0]) ? source_of(state, values[0], &by) : NULL;
+    if (before != NULL)
+        list = build_differences(state, now, before, &by);
+    Py_XDECREF(before);
+    Py_XDECREF(now);
+    return list;
+}
+
+/* --- filtering --- */
+
+static bool check_iterable(PyObject *filters)
+{
+    int iterable = -1;
+    PyObject *abc = PyImport_ImportModule("collections.abc");
+    PyObject *type = abc != NULL ? PyObject_GetAttrString(abc, "Iterable") : NULL;
+
+    if (type != NULL)
+        iterable = PyObject_IsInstance(filters, type);
+    Py_XDECREF(type);
+    Py_XDECREF(abc);
+    if (iterable == 0)
+        PyErr_Format(PyExc_TypeError, "filters must be a list of filters, not %s", Py_TYPE(filters)->tp_name);
+    return iterable > 0;
+}
+
+/* Without filters: the same traces, in a new list if they are a list. */
+static PyObject *copy_traces(hl_state *state, PyObject *traces)
+{
+    hl_source *source = hl_traces_source(state, traces);
+    PyObject *copy = NULL;
+
+    if (source != NULL) {
+        copy = hl_traces_new(state, source);
+        Py_DECREF(source);
+        return copy;
+    }
+    PyObject *list = hl_traces_list(state, traces);
+    if (list != NULL)
+        copy = PyObject_CallMethod(list, "copy", NULL);
+    Py_XDECREF(list);
+    return copy;
+}
+
+static PyObject *snapshot_filter_traces(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static const char *const names[] = {"filters"};
+    static const hl_signature signature = {"Snapshot.filter_traces", names, 1, 1, 1, 1};
+    hl_state *state = hl_state_of(Py_TYPE(self));
+    PyObject *filters, *result = NULL;
+
+    if (!hl_arguments_parse(&signature, args, kwargs, &filters) || !check_iterable(filters))
+        return NULL;
+    HL_OWN_WORK;
+    int any = PyObject_IsTrue(filters);
+    PyObject *traces = any >= 0 ? PyObject_GetAttrString(self, "traces") : NULL;
+    if (traces != NULL)
+        result = any ? hl_selection_filter(state, traces, filters) : copy_traces(state, traces);
+    Py_XDECREF(traces);
+    if (result != NULL && !PyObject_TypeCheck(result, state->traces))
+        Py_SETREF(result, PyObject_CallOneArg((PyObject *)state->traces, result));
+    return result != NULL ? hl_snapshot_object_new(state, result, PyObject_GetAttrString(self, "traceback_limit"))
+                          : NULL;
+}
+
+/* --- files --- */
+
+static PyObject *call_pickles(const char *function, PyObject *first, PyObject *second)
+{
+    PyObject *pickles = PyImport_ImportModule("heapledger._pickles");
+    if (pickles == NULL)
+        return NULL;
+    PyObject *result = PyObject_CallMethod(pickles, function, second != NULL ? "OO" : "(O)", first, second);
+    Py_DECREF(pickles);
+    return result;
+}
+
+static PyObject *snapshot_dump(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static const char *const names[] = {"filename"};
+    static const hl_signature signature = {"Snapshot.dump", names, 1, 1, 1, 1};
+    PyObject *filename;
+
+    return hl_arguments_parse(&signature, args, kwargs, &filename) ? call_pickles("dump", self, filename) : NULL;
+}
+
+static PyObject *snapshot_load(PyObject *unused, PyObject *args, PyObject *kwargs)
+{
+    static const char *const names[] = {"filename"};
+    static const hl_signature signature = {"Snapshot.load", names, 0, 1, 1, 1};
+    PyObject *filename;
+
+    (void)unused;
+    return hl_arguments_parse(&signature, args, kwargs, &filename) ? call_pickles("load", filename, NULL) : NULL;
+}
+
+/* --- the type --- */
+
+static int snapshot_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(((hl_snapshot_object *)self)->dict);
+    return 0;
+}
+
+static int snapshot_clear(PyObject *self)
+{
+    Py_CLEAR(((hl_snapshot_object *)self)->dict);
+    return 0;
+}
+
+static void snapshot_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+
+    PyObject_GC_UnTrack(self);
+    Py_TRASHCAN_BEGIN(self, snapshot_dealloc)
+    if (((hl_snapshot_object *)self)->weak != NULL)
+        PyObject_ClearWeakRefs(self);
+    snapshot_clear(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+    Py_TRASHCAN_END
+}
+
+#define METHOD(name, function, flags, doc) \
+    {name, (PyCFunction)(void (*)(void))function, METH_VARARGS | METH_KEYWORDS | flags, PyDoc_STR(doc)}
+
+PyTypeObject *hl_snapshot_type_new(PyObject *module)
+{
+    static PyMemberDef members[] = {
+        HL_DICT_MEMBERS(hl_snapshot_object),
+        {NULL, 0, 0, 0, NULL},
+    };
+    static PyGetSetDef getset[] = {
+        {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+        {NULL, NULL, NULL, NULL, NULL},
+    };
+    static PyMethodDef methods[] = {
+        METHOD("statistics", snapshot_statistics, 0,
+               "statistics(key_type, cumulative=False): sorted list of Statistic, grouped by 'filename', 'lineno' or "
+               "'traceback'."),
+        METHOD("compare_to", snapshot_compare_to, 0,
+               "compare_to(old_snapshot, key_type, cumulative=False): sorted list of StatisticDiff."),
+        METHOD("filter_traces", snapshot_filter_traces, 0,
+               "filter_traces(filters): a new Snapshot with the traces that pass."),
+        METHOD("dump", snapshot_dump, 0, "dump(filename): write the snapshot into a file."),
+        METHOD("load", snapshot_load, METH_STATIC, "load(filename): read a snapshot from a file."),
+        {NULL, NULL, 0, NULL},
+    };
+    PyType_Slot slots[] = {
+        {Py_tp_doc, (void *)"Snapshot(traces, traceback_limit)\n--\n\nThe traces of one moment."},
+        {Py_tp_init, snapshot_init},
+        {Py_tp_members, members},
+        {Py_tp_getset, getset},
+        {Py_tp_methods, methods},
+        {Py_tp_traverse, snapshot_traverse},
+        {Py_tp_clear, snapshot_clear},
+        {Py_tp_dealloc, snapshot_dealloc},
+        {0, NULL},
+    };
+    PyType_Spec spec = {
+        .name = "heapledger.Snapshot",
+        .basicsize = sizeof(hl_snapshot_object),
+        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+        .slots = slots,
+    };
+    return hl_type_new(module, &spec, NULL, NULL);
+}

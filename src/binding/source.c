@@ -1,0 +1,266 @@
+/* source.c: a core snapshot and the Python objects made from it, each at most once.
+ *
+ * Everything lazy (traces, tracebacks, statistics) holds a source and an id. The source makes a str per file name, a
+ * tuple per line and a tuple per stack when first asked, and hands out the same object afterwards: tracebacks of one
+ * stack are identical, as tools expect of the stdlib's.
+ *
+ * Invariant: a source refers to str, int and tuples of them only, so it is in no reference cycle and the collector does
+ * not need to see it.
+ *
+ * Threading: the GIL. Making an object may run the collector and with it any code, also code that comes back here: so an
+ * object is made first and entered afterwards, and the one that was entered first wins.
+ */
+#include "binding.h"
+
+/* --- id -> object --- */
+
+static uint32_t slot_of(const hl_objects *objects, uint32_t key)
+{
+    uint32_t slot = (uint32_t)hl_mix(key) & (objects->room - 1);
+
+    while (objects->keys[slot] != 0 && objects->keys[slot] != key)
+        slot = (slot + 1) & (objects->room - 1);
+    return slot;
+}
+
+static bool objects_grow(hl_objects *objects)
+{
+    hl_objects bigger = {.room = objects->room ? objects->room * 2 : 64, .used = objects->used};
+
+    bigger.keys = hl_os_alloc(bigger.room, sizeof(*bigger.keys));
+    bigger.values = hl_os_alloc(bigger.room, sizeof(*bigger.values));
+    if (bigger.keys == NULL || bigger.values == NULL) {
+        hl_os_free(bigger.keys);
+        hl_os_free(bigger.values);
+        PyErr_NoMemory();
+        return false;
+    }
+    for (uint32_t i = 0; i < objects->room; i++) {
+        if (objects->keys[i] == 0)
+            continue;
+        uint32_t slot = slot_of(&bigger, objects->keys[i]);
+        bigger.keys[slot] = objects->keys[i];
+        bigger.values[slot] = objects->values[i];
+    }
+    hl_os_free(objects->keys);
+    hl_os_free(objects->values);
+    *objects = bigger;
+    return true;
+}
+
+static PyObject *objects_get(const hl_objects *objects, uint32_t key)
+{
+    if (objects->room == 0)
+        return NULL;
+    uint32_t slot = slot_of(objects, key);
+    return objects->keys[slot] == 0 ? NULL : Py_NewRef(objects->values[slot]);
+}
+
+/* Enter `value` (stolen; NULL passes an exception on) and return it, or what was entered meanwhile. */
+static PyObject *objects_put(hl_objects *objects, uint32_t key, PyObject *value)
+{
+    if (value == NULL)
+        return NULL;
+    if (objects->used >= objects->room / 4 * 3 && !objects_grow(objects)) {
+        Py_DECREF(value);
+        return NULL;
+    }
+    uint32_t slot = slot_of(objects, key);
+    if (objects->keys[slot] != 0) {
+        Py_DECREF(value);
+        return Py_NewRef(objects->values[slot]);
+    }
+    objects->keys[slot] = key;
+    objects->values[slot] = Py_NewRef(value);
+    objects->used++;
+    return value;
+}
+
+static void objects_free(hl_objects *objects)
+{
+    for (uint32_t i = 0; i < objects->room; i++)
+        Py_XDECREF(objects->values[i]);
+    hl_os_free(objects->keys);
+    hl_os_free(objects->values);
+}
+
+/* --- names --- */
+
+bool hl_source_seed_string(hl_source *source, hl_string_id id, PyObject *text)
+{
+    PyObject *entered = objects_put(&source->strings, id, Py_NewRef(text));
+
+    Py_XDECREF(entered);
+    return entered != NULL;
+}
+
+PyObject *hl_source_string(hl_source *source, hl_string_id id)
+{
+    PyObject *text = objects_get(&source->strings, id);
+    if (text != NULL)
+        return text;
+    const hl_string *string = hl_book_get_string(source->snapshot->book, id);
+    return objects_put(&source->strings, id, hl_text_decode(string->bytes, string->length));
+}
+
+PyObject *hl_source_line(hl_source *source, hl_location_id id)
+{
+    const hl_location *location = hl_book_get_location(source->snapshot->book, id);
+    uint32_t line_id = location->line_id;
+    PyObject *pair = objects_get(&source->lines, line_id);
+    if (pair != NULL)
+        return pair;
+    uint32_t line = location->line;
+    PyObject *file = hl_source_string(source, location->file);
+    if (file == NULL)
+        return NULL;
+    return objects_put(&source->lines, line_id, Py_BuildValue("(NI)", file, line));
+}
+
+PyObject *hl_source_frames(hl_source *source, hl_stack_id id)
+{
+    PyObject *frames = objects_get(&source->stacks, id);
+    if (frames != NULL)
+        return frames;
+    const hl_stack *stack = hl_book_get_stack(source->snapshot->book, id);
+    frames = PyTuple_New(stack->depth);
+    for (uint32_t i = 0; frames != NULL && i < stack->depth; i++) {
+        PyObject *pair = hl_source_line(source, stack->locations[i]);
+        if (pair == NULL)
+            Py_CLEAR(frames);
+        else
+            PyTuple_SET_ITEM(frames, i, pair);
+    }
+    return objects_put(&source->stacks, id, frames);
+}
+
+PyObject *hl_source_total(hl_source *source, hl_stack_id id)
+{
+    uint32_t total = hl_book_get_stack(source->snapshot->book, id)->total;
+
+    return total == 0 ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(total);
+}
+
+/* --- rows and blocks --- */
+
+PyObject *hl_source_row(hl_source *source, size_t row)
+{
+    if (source->rows == NULL) {
+        source->rows = hl_os_alloc(source->snapshot->row_count, sizeof(*source->rows));
+        if (source->rows == NULL)
+            return PyErr_NoMemory();
+    }
+    if (source->rows[row] != NULL)
+        return Py_NewRef(source->rows[row]);
+    const hl_row *site = &source->snapshot->rows[row];
+    PyObject *frames = hl_source_frames(source, site->stack);
+    PyObject *total = frames != NULL ? hl_source_total(source, site->stack) : NULL;
+    if (total == NULL) {
+        Py_XDECREF(frames);
+        return NULL;
+    }
+    PyObject *trace = Py_BuildValue("(IKNN)", site->domain, (unsigned long long)site->size, frames, total);
+    if (trace != NULL && source->rows[row] == NULL)
+        source->rows[row] = Py_NewRef(trace);
+    else if (trace != NULL)
+        Py_SETREF(trace, Py_NewRef(source->rows[row]));
+    return trace;
+}
+
+bool hl_source_row_of_block(hl_source *source, uint64_t block, size_t *row)
+{
+    const hl_snapshot *snapshot = source->snapshot;
+
+    if (source->starts == NULL) {
+        uint64_t *starts = hl_os_alloc(snapshot->row_count, sizeof(*starts));
+        if (starts == NULL) {
+            PyErr_NoMemory();
+            return false;
+        }
+        uint64_t start = 0;
+        for (size_t i = 0; i < snapshot->row_count; i++) {
+            starts[i] = start;
+            start += snapshot->rows[i].live;
+        }
+        source->starts = starts;
+    }
+    /* The last row that starts at or before the block: rows without live blocks start where the next one does. */
+    size_t low = 0, high = snapshot->row_count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (source->starts[middle] <= block)
+            low = middle;
+        else
+            high = middle;
+    }
+    *row = low;
+    return true;
+}
+
+PyObject *hl_source_list(hl_source *source)
+{
+    const hl_snapshot *snapshot = source->snapshot;
+    PyObject *list = PyList_New((Py_ssize_t)snapshot->blocks);
+    Py_ssize_t next = 0;
+
+    for (size_t row = 0; list != NULL && row < snapshot->row_count; row++) {
+        if (snapshot->rows[row].live == 0)
+            continue;
+        PyObject *trace = hl_source_row(source, row);
+        if (trace == NULL) {
+            Py_CLEAR(list);
+            break;
+        }
+        for (uint64_t i = 0; i < snapshot->rows[row].live; i++)
+            PyList_SET_ITEM(list, next++, Py_NewRef(trace));
+        Py_DECREF(trace);
+    }
+    return list;
+}
+
+/* --- the object --- */
+
+hl_source *hl_source_new(hl_state *state, hl_snapshot *snapshot)
+{
+    hl_source *source = PyObject_New(hl_source, state->source);
+
+    if (source == NULL) {
+        hl_snapshot_drop(snapshot);
+        return NULL;
+    }
+    memset((char *)source + sizeof(PyObject), 0, sizeof(*source) - sizeof(PyObject));
+    source->snapshot = snapshot;
+    return source;
+}
+
+static void source_dealloc(PyObject *self)
+{
+    hl_source *source = (hl_source *)self;
+    PyTypeObject *type = Py_TYPE(self);
+
+    for (size_t i = 0; source->rows != NULL && i < source->snapshot->row_count; i++)
+        Py_XDECREF(source->rows[i]);
+    hl_os_free(source->rows);
+    hl_os_free(source->starts);
+    objects_free(&source->stacks);
+    objects_free(&source->lines);
+    objects_free(&source->strings);
+    hl_snapshot_drop(source->snapshot);
+    PyObject_Free(source);
+    Py_DECREF(type);
+}
+
+PyTypeObject *hl_source_type_new(PyObject *module)
+{
+    PyType_Slot slots[] = {
+        {Py_tp_dealloc, source_dealloc},
+        {0, NULL},
+    };
+    PyType_Spec spec = {
+        .name = "heapledger._Source",
+        .basicsize = sizeof(hl_source),
+        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+        .slots = slots,
+    };
+    return hl_type_new(module, &spec, NULL, NULL);
+}

@@ -1,0 +1,183 @@
+/* test_filter.c: filtered snapshots against the stdlib's rules, spelled out row by row. */
+
+#include "../../src/core/filter.h"
+#include "sample.h"
+
+static hl_filter pattern_filter(bool inclusive, const char *pattern)
+{
+    return (hl_filter){.inclusive = inclusive,
+                       .any_line = true,
+                       .any_domain = true,
+                       .pattern = pattern,
+                       .pattern_length = strlen(pattern)};
+}
+
+/* The model: what one filter answers for one frame, one trace. */
+
+static bool frame_fits(const hl_book *book, const hl_filter *filter, hl_location_id id)
+{
+    const hl_location *location = hl_book_get_location(book, id);
+    const hl_string *file = hl_book_get_string(book, location->file);
+    bool compiled = file->length >= 4 && memcmp(file->bytes + file->length - 4, ".pyc", 4) == 0;
+    return hl_glob_match(filter->pattern, filter->pattern_length, file->bytes, file->length - compiled) &&
+           (filter->any_line || filter->line == location->line);
+}
+
+static bool lets_pass(const hl_book *book, const hl_filter *filter, const hl_row *row)
+{
+    if (filter->any_file)
+        return (filter->domain == row->domain) == filter->inclusive;
+    const hl_stack *stack = hl_book_get_stack(book, row->stack);
+    bool fits = false;
+    for (uint32_t i = 0; i < stack->depth && (i == 0 || filter->all_frames); i++)
+        fits = fits || frame_fits(book, filter, stack->locations[i]);
+    bool passes = fits == filter->inclusive;
+    if (filter->any_domain)
+        return passes;
+    return filter->inclusive ? passes && row->domain == filter->domain : passes || row->domain != filter->domain;
+}
+
+static bool all_let_pass(const hl_book *book, const hl_filter *filters, size_t count, const hl_row *row)
+{
+    bool any_inclusive = false, let_in = false;
+    for (size_t i = 0; i < count; i++) {
+        if (filters[i].inclusive) {
+            any_inclusive = true;
+            let_in = let_in || lets_pass(book, &filters[i], row);
+        } else if (!lets_pass(book, &filters[i], row)) {
+            return false;
+        }
+    }
+    return let_in || !any_inclusive;
+}
+
+static void check_filtered(const hl_snapshot *snapshot, const hl_filter *filters, size_t count)
+{
+    hl_snapshot *filtered;
+    CHECK_OR_RETURN(hl_filter_snapshot(snapshot, filters, count, &filtered) == HL_OK);
+    size_t at = 0;
+    uint64_t blocks = 0, bytes = 0;
+    for (size_t i = 0; i < snapshot->row_count; i++) {
+        const hl_row *row = &snapshot->rows[i];
+        if (!all_let_pass(snapshot->book, filters, count, row))
+            continue;
+        blocks += row->live;
+        bytes += row->live * row->size;
+        if (!CHECK(at < filtered->row_count))
+            break;
+        CHECK(memcmp(&filtered->rows[at++], row, sizeof *row) == 0);
+    }
+    CHECK_EQUAL(filtered->row_count, at);
+    CHECK_EQUAL(filtered->blocks, blocks);
+    CHECK_EQUAL(filtered->bytes, bytes);
+    CHECK(filtered->book == snapshot->book && filtered->nframe == snapshot->nframe && filtered->pin == snapshot->pin);
+    hl_snapshot_drop(filtered);
+}
+
+static hl_filter any_filter(uint64_t *seed)
+{
+    static const char *const patterns[] = {"*",    "*.py",    "/lib/json/*", "a",     "a?",
+                                           "?.py", "nothing", "",            "[!<]*", "*.pyc"};
+    hl_filter filter = pattern_filter(check_below(seed, 2) == 0,
+                                      patterns[check_below(seed, sizeof patterns / sizeof *patterns)]);
+    filter.any_line = check_below(seed, 2) == 0;
+    filter.line = (int64_t)check_below(seed, 6) - 1;
+    filter.all_frames = check_below(seed, 2) == 0;
+    filter.any_domain = check_below(seed, 2) == 0;
+    filter.domain = (int64_t)check_below(seed, 5) - 1;
+    if (check_below(seed, 5) == 0) {
+        filter.any_file = true;
+        filter.any_domain = false;
+        filter.pattern = NULL;
+        filter.pattern_length = 0;
+    }
+    return filter;
+}
+
+static void random_filters(void)
+{
+    uint64_t seed = 1;
+    for (int round = 0; round < 40; round++) {
+        hl_book *book = sample_book(round % 2 == 0);
+        hl_snapshot *snapshot = sample_snapshot(book, check_below(&seed, 200), 1 + check_below(&seed, 6), 20, &seed);
+        snapshot->nframe = 7;
+        for (int i = 0; i < 25; i++) {
+            hl_filter filters[6];
+            size_t count = check_below(&seed, 7);
+            for (size_t j = 0; j < count; j++)
+                filters[j] = any_filter(&seed);
+            check_filtered(snapshot, filters, count);
+        }
+        hl_snapshot_drop(snapshot);
+        hl_book_drop(book);
+    }
+}
+
+static void no_filter_copies(void)
+{
+    uint64_t seed = 2;
+    hl_book *book = sample_book(false);
+    hl_snapshot *snapshot = sample_snapshot(book, 30, 3, 20, &seed), *copy, *empty, *emptier;
+    CHECK_OR_RETURN(hl_filter_snapshot(snapshot, NULL, 0, &copy) == HL_OK);
+    CHECK_EQUAL(copy->row_count, 30);
+    CHECK(copy->rows != snapshot->rows && memcmp(copy->rows, snapshot->rows, 30 * sizeof *copy->rows) == 0);
+    hl_filter nothing = pattern_filter(true, "no such file");
+    CHECK_OR_RETURN(hl_filter_snapshot(copy, &nothing, 1, &empty) == HL_OK);
+    CHECK_EQUAL(empty->row_count, 0);
+    CHECK_OR_RETURN(hl_filter_snapshot(empty, &nothing, 1, &emptier) == HL_OK);
+    CHECK_EQUAL(emptier->row_count, 0);
+    hl_snapshot_drop(emptier);
+    hl_snapshot_drop(copy);
+    hl_snapshot_drop(empty);
+    hl_snapshot_drop(snapshot);
+    hl_book_drop(book);
+}
+
+/* What a filtered snapshot names outlives both the source and the sites in the book. */
+static void keeps_what_it_names(void)
+{
+    uint64_t seed = 3;
+    hl_book *book = sample_book(true);
+    hl_snapshot *snapshot = sample_snapshot(book, 100, 4, 20, &seed), *filtered;
+    snapshot->pin = hl_book_pin(book);
+    CHECK_OR_RETURN(snapshot->pin != 0);
+    hl_filter python = pattern_filter(true, "*.py");
+    CHECK_OR_RETURN(hl_filter_snapshot(snapshot, &python, 1, &filtered) == HL_OK);
+    CHECK(filtered->row_count > 0);
+    for (size_t i = 0; i < snapshot->row_count; i++)
+        hl_book_release_stack(book, snapshot->rows[i].stack);
+    hl_snapshot_drop(snapshot);
+    hl_book_sweep(book, UINT32_MAX);
+    for (size_t i = 0; i < filtered->row_count; i++)
+        CHECK(lets_pass(book, &python, &filtered->rows[i]));
+    hl_snapshot_drop(filtered);
+    hl_book_sweep(book, UINT32_MAX);
+    CHECK_EQUAL(book->stacks.count, 0);
+    CHECK_EQUAL(book->strings.count, 0);
+    hl_book_drop(book);
+}
+
+static void failures_leak_nothing(void)
+{
+    uint64_t seed = 4;
+    hl_book *book = sample_book(true);
+    hl_snapshot *snapshot = sample_snapshot(book, 50, 4, 3, &seed);
+    snapshot->pin = hl_book_pin(book);
+    hl_filter filters[] = {pattern_filter(true, "*.py"), pattern_filter(false, "a*")};
+    hl_status status = HL_NO_MEMORY;
+    for (size_t n = 1; status != HL_OK; n++) {
+        hl_snapshot *filtered = NULL;
+        (void)hl_os_fail_every(n);
+        status = hl_filter_snapshot(snapshot, filters, 2, &filtered);
+        size_t failed = hl_os_fail_every(0);
+        CHECK(status == (failed == 0 ? HL_OK : HL_NO_MEMORY));
+        CHECK((filtered != NULL) == (status == HL_OK));
+        CHECK(n > 5 || failed != 0);
+        if (filtered != NULL)
+            hl_snapshot_drop(filtered);
+    }
+    hl_snapshot_drop(snapshot);
+    hl_book_drop(book);
+}
+
+CHECK_MAIN(TEST(random_filters), TEST(no_filter_copies), TEST(keeps_what_it_names), TEST(failures_leak_nothing))
