@@ -129,8 +129,7 @@ static bool unpack_iterator(PyObject *object, PyObject *iterator, int count, PyO
     if (extra != NULL) {
         Py_DECREF(extra);
         raise_too_many_values(object, count);
-    }
-    else if (!PyErr_Occurred()) {
+    } else if (!PyErr_Occurred()) {
         PyErr_Format(PyExc_ValueError, "not enough values to unpack (expected %d, got %d)", count, got);
     }
     for (int i = 0; i < got; i++)

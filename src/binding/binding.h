@@ -1,8 +1,8 @@
 /* binding.h: the floor that creates Python objects: the module's state and the contracts between its files.
  *
- * Two kinds of everything: objects made by a caller hold what they were given, like the stdlib's; objects made here hold
- * numbers and ids and a reference to a source, and build tuples and strings only when somebody looks. An object that has
- * been looked at or written to behaves the same either way.
+ * Two kinds of everything: objects made by a caller hold what they were given, like the stdlib's; objects made here
+ * hold numbers and ids and a reference to a source, and build tuples and strings only when somebody looks. An object
+ * that has been looked at or written to behaves the same either way.
  *
  * Invariants:
  *   - only documented Python API; no object or type outside the module's state, so that interpreters share nothing;
@@ -36,7 +36,7 @@ typedef struct {
     PyTypeObject *filter;
     PyTypeObject *domain_filter;
     PyTypeObject *snapshot;
-    PyObject *stdlib_memory; /* the stdlib's get_tracemalloc_memory, which a swap may hide */
+    PyObject *stdlib_memory; /* the stdlib's get_tracemalloc_memory, which a swap may hide; NULL: not there */
 } hl_state;
 
 /* --- module.c --- */
@@ -107,13 +107,13 @@ PyObject *hl_sequence_index(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *hl_sequence_count(PyObject *self, PyObject *args, PyObject *kwargs);
 /* tuple(make(item) for item in items) */
 PyObject *hl_sequence_wrap(hl_state *state, PyObject *items, PyObject *(*make)(hl_state *, PyObject *));
-#define HL_SEQUENCE_METHODS                                                                          \
-    {"__reversed__", hl_sequence_reversed, METH_NOARGS, NULL},                                       \
-        {"index", (PyCFunction)(void (*)(void))hl_sequence_index, METH_VARARGS | METH_KEYWORDS,      \
-         PyDoc_STR("index(value, start=0, stop=None): first index of value, or ValueError.")},       \
-    {                                                                                                \
-        "count", (PyCFunction)(void (*)(void))hl_sequence_count, METH_VARARGS | METH_KEYWORDS,       \
-            PyDoc_STR("count(value): number of occurrences of value.")                               \
+#define HL_SEQUENCE_METHODS                                                                     \
+    {"__reversed__", hl_sequence_reversed, METH_NOARGS, NULL},                                  \
+        {"index", (PyCFunction)(void (*)(void))hl_sequence_index, METH_VARARGS | METH_KEYWORDS, \
+         PyDoc_STR("index(value, start=0, stop=None): first index of value, or ValueError.")},  \
+    {                                                                                           \
+        "count", (PyCFunction)(void (*)(void))hl_sequence_count, METH_VARARGS | METH_KEYWORDS,  \
+            PyDoc_STR("count(value): number of occurrences of value.")                          \
     }
 
 /* --- source.c --- */
@@ -130,11 +130,11 @@ typedef struct {
 typedef struct {
     PyObject_HEAD
     hl_snapshot *snapshot;
-    hl_objects strings;  /* string id -> str */
-    hl_objects lines;    /* line id -> (file, line) */
-    hl_objects stacks;   /* stack id -> tuple of those, newest first */
-    PyObject **rows;     /* row -> (domain, size, frames, total); NULL until the first is asked for */
-    uint64_t *starts;    /* row -> index of its first block; NULL until needed */
+    hl_objects strings; /* string id -> str */
+    hl_objects lines;   /* line id -> (file, line) */
+    hl_objects stacks;  /* stack id -> tuple of those, newest first */
+    PyObject **rows;    /* row -> (domain, size, frames, total); NULL until the first is asked for */
+    uint64_t *starts;   /* row -> index of its first block; NULL until needed */
 } hl_source;
 
 static inline hl_source *hl_source_hold(hl_source *source)
@@ -231,9 +231,9 @@ PyObject *hl_selection_filter(hl_state *state, PyObject *traces, PyObject *filte
 extern PyMethodDef hl_functions[];
 
 /* Members that give instances a __dict__ and weak references. */
-#define HL_DICT_MEMBERS(type)                                              \
-    {"__dictoffset__", T_PYSSIZET, offsetof(type, dict), READONLY, NULL},  \
-    {                                                                      \
+#define HL_DICT_MEMBERS(type)                                                  \
+    {"__dictoffset__", T_PYSSIZET, offsetof(type, dict), READONLY, NULL},      \
+    {                                                                          \
         "__weaklistoffset__", T_PYSSIZET, offsetof(type, weak), READONLY, NULL \
     }
 

@@ -98,8 +98,10 @@ static PyObject *get_tracemalloc_memory(PyObject *module, PyObject *unused)
     hl_tracer_bytes bytes;
 
     HL_OWN_WORK;
-    if (!hl_tracer_is_tracing())
-        return PyObject_CallNoArgs(hl_state_of_module(module)->stdlib_memory);
+    if (!hl_tracer_is_tracing()) {
+        PyObject *stdlib = hl_state_of_module(module)->stdlib_memory;
+        return stdlib != NULL ? PyObject_CallNoArgs(stdlib) : PyLong_FromLong(0);
+    }
     hl_tracer_memory(&bytes);
     return PyLong_FromUnsignedLongLong(total_memory(&bytes));
 }
@@ -264,8 +266,8 @@ static PyObject *take_snapshot(PyObject *module, PyObject *args, PyObject *kwarg
     }
     Py_DECREF(package);
     if (found == 3)
-        snapshot = native ? take_native(hl_state_of_module(module))
-                          : take_replaced(hl_state_of_module(module), functions);
+        snapshot =
+            native ? take_native(hl_state_of_module(module)) : take_replaced(hl_state_of_module(module), functions);
     for (int i = 0; i < found; i++)
         Py_DECREF(functions[i]);
     return snapshot;
@@ -286,7 +288,7 @@ static PyObject *format_size(PyObject *module, PyObject *args, PyObject *kwargs)
     return sign < 0 ? NULL : hl_text_size(values[0], sign);
 }
 
-#define KEYWORDS(function) (PyCFunction)(void (*)(void))function, METH_VARARGS | METH_KEYWORDS
+#define KEYWORDS(function) (PyCFunction)(void (*)(void)) function, METH_VARARGS | METH_KEYWORDS
 
 PyMethodDef hl_functions[] = {
     {"start", start, METH_VARARGS,

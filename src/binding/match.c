@@ -252,8 +252,7 @@ static int plain_number(PyObject *self, const char *name, bool *any, int64_t *nu
     *any = value == Py_None;
     if (*any) {
         plain = 1;
-    }
-    else if (PyLong_Check(value)) {
+    } else if (PyLong_Check(value)) {
         *number = PyLong_AsLongLongAndOverflow(value, &overflow);
         plain = overflow == 0;
     }

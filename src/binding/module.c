@@ -145,8 +145,7 @@ static bool make_types(PyObject *module, hl_state *state)
            (state->own_work = own_work_type_new(module)) != NULL &&
            (state->frame = hl_frame_type_new(module)) != NULL &&
            (state->traceback = hl_traceback_type_new(module)) != NULL &&
-           (state->trace = hl_trace_type_new(module)) != NULL &&
-           (state->traces = hl_traces_type_new(module)) != NULL &&
+           (state->trace = hl_trace_type_new(module)) != NULL && (state->traces = hl_traces_type_new(module)) != NULL &&
            (state->statistic = hl_statistic_type_new(module)) != NULL &&
            (state->difference = hl_difference_type_new(module)) != NULL &&
            (state->base_filter = hl_base_filter_type_new(module)) != NULL &&
@@ -158,8 +157,9 @@ static bool make_types(PyObject *module, hl_state *state)
 static bool add_types(PyObject *module, hl_state *state)
 {
     PyTypeObject *const types[] = {
-        state->own_work,  state->frame,      state->traceback,   state->trace,  state->traces,        state->statistic,
-        state->difference, state->base_filter, state->filter, state->domain_filter, state->snapshot,
+        state->own_work, state->frame,         state->traceback,  state->trace,
+        state->traces,   state->statistic,     state->difference, state->base_filter,
+        state->filter,   state->domain_filter, state->snapshot,
     };
 
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
@@ -169,6 +169,22 @@ static bool add_types(PyObject *module, hl_state *state)
     return true;
 }
 
+/* An interpreter with its own GIL cannot load the stdlib's engine; then there is nothing to ask. */
+static bool find_stdlib(hl_state *state)
+{
+    PyObject *stdlib = PyImport_ImportModule("_tracemalloc");
+
+    if (stdlib == NULL) {
+        if (!PyErr_ExceptionMatches(PyExc_ImportError))
+            return false;
+        PyErr_Clear();
+        return true;
+    }
+    state->stdlib_memory = PyObject_GetAttrString(stdlib, "get_tracemalloc_memory");
+    Py_DECREF(stdlib);
+    return state->stdlib_memory != NULL;
+}
+
 static int module_exec(PyObject *module)
 {
 #ifdef Py_GIL_DISABLED
@@ -176,20 +192,14 @@ static int module_exec(PyObject *module)
     return -1;
 #endif
     hl_state *state = hl_state_of_module(module);
-    PyObject *stdlib = PyImport_ImportModule("_tracemalloc");
 
-    if (stdlib == NULL)
-        return -1;
-    state->stdlib_memory = PyObject_GetAttrString(stdlib, "get_tracemalloc_memory");
-    Py_DECREF(stdlib);
-    if (state->stdlib_memory == NULL)
-        return -1;
-    return make_types(module, state) && add_types(module, state) ? 0 : -1;
+    return find_stdlib(state) && make_types(module, state) && add_types(module, state) ? 0 : -1;
 }
 
-#define STATE_OBJECTS(X)                                                                                         \
-    X(source) X(own_work) X(frame) X(traceback) X(trace) X(traces) X(statistic) X(difference) X(base_filter)     \
-        X(filter) X(domain_filter) X(snapshot) X(stdlib_memory)
+#define STATE_OBJECTS(X)                                                                                     \
+    X(source)                                                                                                \
+    X(own_work) X(frame) X(traceback) X(trace) X(traces) X(statistic) X(difference) X(base_filter) X(filter) \
+        X(domain_filter) X(snapshot) X(stdlib_memory)
 
 static int module_traverse(PyObject *module, visitproc visit, void *arg)
 {

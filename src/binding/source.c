@@ -7,8 +7,8 @@
  * Invariant: a source refers to str, int and tuples of them only, so it is in no reference cycle and the collector does
  * not need to see it.
  *
- * Threading: the GIL. Making an object may run the collector and with it any code, also code that comes back here: so an
- * object is made first and entered afterwards, and the one that was entered first wins.
+ * Threading: the GIL. Making an object may run the collector and with it any code, also code that comes back here: so
+ * an object is made first and entered afterwards, and the one that was entered first wins.
  */
 #include "binding.h"
 

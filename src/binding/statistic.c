@@ -82,8 +82,8 @@ static PyObject *get_traceback(PyObject *object, void *closure)
         if (self->source == NULL)
             return hl_object_missing(object, "traceback");
         HL_OWN_WORK;
-        PyObject *traceback = hl_traceback_new(hl_state_of(Py_TYPE(object)), self->source, (hl_key_type)self->kind,
-                                               self->key, NULL);
+        PyObject *traceback =
+            hl_traceback_new(hl_state_of(Py_TYPE(object)), self->source, (hl_key_type)self->kind, self->key, NULL);
         if (traceback == NULL)
             return NULL;
         /* The caller may make it part of a cycle from now on. */
@@ -271,8 +271,7 @@ static PyObject *with_average(PyObject *self, PyObject *text)
         Py_XDECREF(average_text);
         Py_XDECREF(average);
         Py_XDECREF(size);
-    }
-    else if (counted < 0) {
+    } else if (counted < 0) {
         Py_CLEAR(text);
     }
     Py_XDECREF(count);
@@ -367,12 +366,10 @@ static void statistic_dealloc(PyObject *self)
 
 #define TRACEBACK_ATTRIBUTE {"traceback", get_traceback, set_traceback, PyDoc_STR("Where the blocks come from."), NULL}
 #define NUMBER_ATTRIBUTE(name, which, doc) {name, get_number, set_number, PyDoc_STR(doc), (void *)(intptr_t)which}
-#define SHARED_SLOTS                           \
-    {Py_tp_new, PyType_GenericNew},            \
-        {Py_tp_traverse, statistic_traverse},  \
-        {Py_tp_clear, statistic_clear},        \
-    {                                          \
-        Py_tp_dealloc, statistic_dealloc       \
+#define SHARED_SLOTS                                                                                      \
+    {Py_tp_new, PyType_GenericNew}, {Py_tp_traverse, statistic_traverse}, {Py_tp_clear, statistic_clear}, \
+    {                                                                                                     \
+        Py_tp_dealloc, statistic_dealloc                                                                  \
     }
 
 PyTypeObject *hl_statistic_type_new(PyObject *module)

@@ -70,8 +70,7 @@ const char *hl_text_utf8(PyObject *text, size_t *length, PyObject **owner)
 
     if (bytes != NULL) {
         *owner = Py_NewRef(text);
-    }
-    else {
+    } else {
         if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
             return NULL;
         PyErr_Clear();

@@ -76,8 +76,7 @@ static PyObject *build_frames(hl_source *source, hl_key_type kind, uint32_t key)
     }
     if (kind == HL_BY_LINE) {
         pair = hl_source_line(source, key);
-    }
-    else {
+    } else {
         PyObject *file = hl_source_string(source, key);
         if (file != NULL)
             pair = Py_BuildValue("(Ni)", file, 0);
@@ -215,8 +214,8 @@ static PyObject *generic_item(hl_state *state, PyObject *frames, PyObject *index
     PyObject *found = PyObject_GetItem(frames, index);
     if (found == NULL)
         return NULL;
-    PyObject *result = PySlice_Check(index) ? hl_sequence_wrap(state, found, frame_wrap)
-                                            : hl_frame_new(state, found, NULL);
+    PyObject *result =
+        PySlice_Check(index) ? hl_sequence_wrap(state, found, frame_wrap) : hl_frame_new(state, found, NULL);
     Py_DECREF(found);
     return result;
 }
@@ -233,8 +232,7 @@ static PyObject *traceback_subscript(PyObject *object, PyObject *index)
     HL_OWN_WORK;
     if (PyTuple_CheckExact(frames) && PySlice_Check(index)) {
         result = slice_frames(state, self, frames, index);
-    }
-    else if (PyTuple_CheckExact(frames) && PyLong_Check(index)) {
+    } else if (PyTuple_CheckExact(frames) && PyLong_Check(index)) {
         Py_ssize_t size = PyTuple_GET_SIZE(frames);
         Py_ssize_t position = PyNumber_AsSsize_t(index, PyExc_IndexError);
         if (position < 0 && !PyErr_Occurred())
@@ -243,8 +241,7 @@ static PyObject *traceback_subscript(PyObject *object, PyObject *index)
             PyErr_SetString(PyExc_IndexError, "tuple index out of range");
         if (!PyErr_Occurred())
             result = frame_at(state, self, frames, position);
-    }
-    else {
+    } else {
         result = generic_item(state, frames, index);
     }
     Py_DECREF(frames);

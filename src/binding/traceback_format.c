@@ -12,8 +12,7 @@ static PyObject *frames_to_format(PyObject *self, PyObject *limit, PyObject *mos
 
     if (limit == NULL || limit == Py_None) {
         chosen = Py_NewRef(self);
-    }
-    else {
+    } else {
         PyObject *zero = PyLong_FromLong(0);
         int newest = zero != NULL ? PyObject_RichCompareBool(limit, zero, Py_GT) : -1;
         Py_XDECREF(zero);

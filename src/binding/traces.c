@@ -1,8 +1,8 @@
 /* traces.c: _Traces: the sequence of a snapshot's traces.
  *
  * Made by a caller, it keeps the very object it was given. Made here, it is a source: length, items and slices come
- * from the rows, and the list of tuples is built only when somebody reads _traces. From then on the list rules, since it
- * may be changed; as long as it has not been (a comparison of pointers tells), analyses still use the source.
+ * from the rows, and the list of tuples is built only when somebody reads _traces. From then on the list rules, since
+ * it may be changed; as long as it has not been (a comparison of pointers tells), analyses still use the source.
  *
  * Threading: the GIL.
  */
@@ -278,8 +278,7 @@ static int traces_contains(PyObject *object, PyObject *trace)
         hl_source *source = hl_source_hold(self->source);
         found = source_contains(source, tuple);
         Py_DECREF(source);
-    }
-    else {
+    } else {
         PyObject *list = given_list(object);
         found = list != NULL ? PySequence_Contains(list, tuple) : -1;
         Py_XDECREF(list);

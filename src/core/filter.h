@@ -1,8 +1,8 @@
 /* filter.h: which rows of a snapshot pass a list of filters.
  *
  * Semantics of the stdlib: a row passes if it matches any inclusive filter (or there is none) and no exclusive one. It
- * matches a filter when its domain is the one asked for and one of its frames (or the newest) is in a file that fits the
- * pattern, at the line asked for. A file name that ends in ".pyc" is taken as ".py". Without filters all rows pass.
+ * matches a filter when its domain is the one asked for and one of its frames (or the newest) is in a file that fits
+ * the pattern, at the line asked for. A file name that ends in ".pyc" is taken as ".py". Without filters all rows pass.
  * Each distinct (pattern, file name) pair is matched once, whatever the number of rows.
  *
  * Threading: reads immutable snapshots only; no lock, no GIL.

@@ -35,14 +35,22 @@ enum { HL_GATE_REOPEN = 1000 };
 /* A new gate is closed and opens by itself; both sides may use it at once. */
 #define HL_GATE_INIT {.closed = 1}
 
-/* Returns how it got in, to be given back on leaving. */
-static inline bool hl_gate_enter_favoured(hl_gate *gate)
+/* Get in if the gate is open. */
+static inline bool hl_gate_try_favoured(hl_gate *gate)
 {
     atomic_store_explicit(&gate->inside, 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst); /* the other half is the barrier in hl_gate_enter */
     if (HL_LIKELY(atomic_load_explicit(&gate->closed, memory_order_acquire) == 0))
         return true;
     atomic_store_explicit(&gate->inside, 0, memory_order_release);
+    return false;
+}
+
+/* Get in, by the lock if need be. Returns whether it was without, to be given back on leaving. */
+static inline bool hl_gate_enter_favoured(hl_gate *gate)
+{
+    if (HL_LIKELY(hl_gate_try_favoured(gate)))
+        return true;
     hl_lock_take(&gate->lock);
     if (++gate->passed >= HL_GATE_REOPEN && hl_os_has_barrier())
         atomic_store_explicit(&gate->closed, 0, memory_order_relaxed);

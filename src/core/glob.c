@@ -3,9 +3,9 @@
  *     *       any characters, newlines and slashes too        [seq]   a character of seq: a, or a-z
  *     ?       any one character                                [!seq]  a character not in seq
  *
- * There is no quoting; "[" without its "]" stands for itself, "]" first in a set does too. fnmatch.translate is the same
- * from 3.11 to 3.15 in what it accepts. It goes through a regular expression, which leaves three marks in how a set
- * is read, and they are kept here:
+ * There is no quoting; "[" without its "]" stands for itself, "]" first in a set does too. What fnmatch.translate makes
+ * of a pattern means the same from 3.11 to 3.15. It goes through a regular expression, which leaves three marks in how
+ * a set is read, and they are kept here:
  *
  *   1. A hyphen makes a range if it has a character on both sides that belongs to no other range.
  *   2. A reversed range (z-a) is dropped. "!" then negates if it is first among what is left, even when it did not
@@ -19,6 +19,7 @@
 #include "glob.h"
 
 #include <stdint.h>
+#include <string.h>
 
 typedef struct {
     const unsigned char *at, *end;
@@ -95,6 +96,18 @@ static bool set_has(text set, uint32_t code)
     return found != negated;
 }
 
+/* Take what cannot match `sign`, the first byte of what must come; false when nothing can. ASCII is never part of
+ * another character, so the search may go by bytes. */
+static bool skip_to(text *from, unsigned char sign)
+{
+    if (sign >= 0x80 || sign == '*' || sign == '?' || sign == '[')
+        return true;
+    const unsigned char *found = memchr(from->at, sign, (size_t)(from->end - from->at));
+    if (found != NULL)
+        from->at = found;
+    return found != NULL;
+}
+
 bool hl_glob_match(const char *pattern, size_t pattern_length, const char *name, size_t name_length)
 {
     const unsigned char *bytes = (const unsigned char *)pattern;
@@ -132,6 +145,8 @@ bool hl_glob_match(const char *pattern, size_t pattern_length, const char *name,
         if (star_rest.at == NULL || star_left.at == star_left.end)
             return false;
         (void)take(&star_left);
+        if (star_rest.at < star_rest.end && !skip_to(&star_left, *star_rest.at))
+            return false;
         rest = star_rest;
         left = star_left;
     }

@@ -49,9 +49,10 @@ hl_site_id hl_ledger_site(hl_ledger *ledger, hl_stack_id stack, uint64_t size, u
 void hl_ledger_cache(hl_ledger *ledger, const hl_key *key, hl_site_id site);
 
 /* Enter a block under a site; `site` 0 counts a lost record. Whatever stood at the address is closed first. */
-void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain, hl_site_id site);
+static inline void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain,
+                                   hl_site_id site);
 /* Remove a block. False when it is not entered. */
-bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain);
+static inline bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain);
 /* Enter the block under another site, where its size stays: an object came back from a freelist. */
 void hl_ledger_reattribute(hl_ledger *ledger, uintptr_t address, hl_site_id site);
 /* The site of a block, 0 when it is not entered. */
@@ -76,6 +77,12 @@ hl_status hl_ledger_fill_one(hl_ledger *ledger, hl_site_id site, hl_snapshot *sn
 /* NULL, or which invariant does not hold. Costs a pass over all blocks. */
 const char *hl_ledger_validate(const hl_ledger *ledger);
 
+/* What follows is the path of every allocation, here so that the hooks can have it inline. */
+
+/* The parts of it that are rare. */
+void hl_ledger_enter_slowly(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain, hl_site_id site);
+bool hl_ledger_leave_side(hl_ledger *ledger, uintptr_t address, uint32_t domain);
+
 static inline hl_site_id hl_ledger_cached(const hl_ledger *ledger, const hl_key *key)
 {
     hl_cache_entry *entry = hl_cache_place(&ledger->cache, key->hash);
@@ -91,6 +98,59 @@ static inline hl_site_id hl_ledger_cached(const hl_ledger *ledger, const hl_key 
         entry->version = key->version;
     }
     return entry->site;
+}
+
+static inline void hl_ledger_count_in(hl_ledger *ledger, hl_site *site)
+{
+    hl_site_save(site, ledger->epoch);
+    site->live++;
+    ledger->traced += site->size;
+    if (ledger->traced > ledger->peak) {
+        ledger->peak = ledger->traced;
+        ledger->epoch++;
+    }
+}
+
+static inline void hl_ledger_count_out(hl_ledger *ledger, uintptr_t address, hl_site_id id)
+{
+    hl_site *site = hl_sites_at(&ledger->sites, id);
+    hl_site_save(site, ledger->epoch);
+    site->live--;
+    ledger->traced -= site->size;
+    if (HL_UNLIKELY(site->holds_code))
+        hl_codes_forget(&ledger->codes, ledger->book, address);
+}
+
+static inline bool hl_ledger_in_map(uintptr_t address, uint32_t domain)
+{
+    return HL_LIKELY(domain == 0 && hl_map_takes(address));
+}
+
+static inline void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain,
+                                   hl_site_id site)
+{
+    hl_map_stale stale;
+    if (HL_UNLIKELY(site == 0 || !hl_ledger_in_map(address, domain) ||
+                    hl_map_put(&ledger->map, address, size, site, &stale) != HL_OK)) {
+        hl_ledger_enter_slowly(ledger, address, size, domain, site);
+        return;
+    }
+    if (HL_UNLIKELY(stale.site != 0))
+        hl_ledger_count_out(ledger, stale.address, stale.site);
+    hl_site *entered = hl_sites_at(&ledger->sites, site);
+    entered->allocated++;
+    hl_ledger_count_in(ledger, entered);
+}
+
+static inline bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain)
+{
+    if (HL_UNLIKELY(!hl_ledger_in_map(address, domain)))
+        return hl_ledger_leave_side(ledger, address, domain);
+    hl_site_id site = hl_map_take(&ledger->map, address);
+    if (site == 0)
+        return false;
+    hl_ledger_count_out(ledger, address, site);
+    return true;
 }
 
 #endif

@@ -13,6 +13,7 @@ enum { SHORT_RUN = 32 };
 
 typedef struct {
     hl_order_symbols *symbols;
+    hl_order_shared *shared;
     const void *context;
     hl_order_item *spare;
     uint32_t limit;
@@ -58,6 +59,8 @@ static void sort_by_bytes(hl_order_item *items, hl_order_item *spare, size_t cou
 static void sort_run(const sorter *how, hl_order_item *items, size_t count, uint32_t depth)
 {
     while (count > 1 && depth < how->limit) {
+        if (how->shared != NULL)
+            depth += how->shared(how->context, items, count, depth);
         how->symbols(how->context, items, count, depth++);
         uint64_t varying = 0;
         for (size_t i = 1; i < count; i++)
@@ -87,8 +90,8 @@ static void sort_run(const sorter *how, hl_order_item *items, size_t count, uint
 }
 
 void hl_order_sort(hl_order_item *items, hl_order_item *spare, size_t count, uint32_t limit, hl_order_symbols *symbols,
-                   const void *context)
+                   hl_order_shared *shared, const void *context)
 {
-    sorter how = {.symbols = symbols, .context = context, .spare = spare, .limit = limit};
+    sorter how = {.symbols = symbols, .shared = shared, .context = context, .spare = spare, .limit = limit};
     sort_run(&how, items, count, 0);
 }

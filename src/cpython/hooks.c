@@ -46,23 +46,115 @@ hl_site_id hl_hooks_site(PyThreadState *thread, uint64_t size, uint32_t domain, 
     return site;
 }
 
-/* Enter a block that the host has just got. The raw domain is called without the GIL too. */
-static inline void enter(void *block, size_t size, PyMemAllocatorDomain which)
+/* What a hook does to the ledger, while it holds the lock. */
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* A reallocation gives the lock up between taking the old block off its address and settling its fate. */
+typedef struct {
+    hl_site_id site; /* 0: the old block is not entered */
+    uint32_t era;
+} detached;
+
+typedef struct {
+    PyThreadState *thread; /* the calling thread's own state, or NULL */
+    uintptr_t block;
+    size_t size;
+    detached *old;
+} call;
+
+INLINE void enter(const call *c)
 {
-    hl_hooks_visit visit = hl_hooks_enter(which != PYMEM_DOMAIN_RAW);
-    if (HL_LIKELY(tracing())) {
-        bool lost = false;
-        hl_site_id site = hl_hooks_site(visit.thread, size, 0, &lost);
-        if (HL_LIKELY(site != 0 || lost))
-            hl_ledger_enter(&hl_hooks_ledger, (uintptr_t)block, size, 0, site);
-        else
-            hl_ledger_leave(&hl_hooks_ledger, (uintptr_t)block, 0); /* what stood there is gone */
-        hl_hooks_this_thread.last_block = (uintptr_t)block;
-    }
-    hl_hooks_leave(visit);
+    if (HL_UNLIKELY(!tracing()))
+        return;
+    bool lost = false;
+    hl_site_id site = hl_hooks_site(c->thread, c->size, 0, &lost);
+    hl_hooks_this_thread.last_block = c->block;
+    if (HL_LIKELY(site != 0 || lost))
+        hl_ledger_enter(&hl_hooks_ledger, c->block, c->size, 0, site);
+    else
+        hl_ledger_leave(&hl_hooks_ledger, c->block, 0); /* our own work; what stood there is gone */
 }
 
-static inline void *allocate(PyMemAllocatorDomain which, bool zeroed, size_t count, size_t size)
+INLINE void leave(const call *c)
+{
+    if (HL_LIKELY(tracing()))
+        hl_ledger_leave(&hl_hooks_ledger, c->block, 0);
+}
+
+INLINE void detach(const call *c)
+{
+    c->old->era = hl_hooks_ledger.era;
+    c->old->site = tracing() ? hl_ledger_detach(&hl_hooks_ledger, c->block) : 0;
+}
+
+/* The allocator has moved the block. If the ledger was cleared or stopped meanwhile, the old block is not in its totals
+ * any more. */
+INLINE void enter_moved(const call *c)
+{
+    if (c->old->site != 0 && c->old->era == hl_hooks_ledger.era)
+        hl_ledger_let_go(&hl_hooks_ledger, c->old->site);
+    enter(c);
+}
+
+/* The allocator has refused: the old block is still there. */
+INLINE void reattach(const call *c)
+{
+    if (c->old->era == hl_hooks_ledger.era)
+        hl_ledger_reattach(&hl_hooks_ledger, c->block, c->old->site);
+}
+
+static void reattribute(const call *c)
+{
+    hl_ledger *ledger = &hl_hooks_ledger;
+    hl_site_id old = tracing() ? hl_ledger_find(ledger, c->block, 0) : 0;
+    if (old == 0 || old == ledger->old_code)
+        return;
+    bool lost = false;
+    hl_site_id site = hl_hooks_site(c->thread, hl_sites_at(&ledger->sites, old)->size, 0, &lost);
+    if (site != 0)
+        hl_ledger_reattribute(ledger, c->block, site);
+    else if (!lost)
+        hl_ledger_leave(ledger, c->block, 0); /* the object is our own work now */
+}
+
+/* Do `act` with the lock held. Nearly always the caller has the main interpreter's GIL and the gate is open, and then
+ * this is a few instructions; the rest is out of line. */
+typedef void action(const call *c);
+
+static __attribute__((noinline)) void visit_slowly(action *act, bool favoured, const call *c)
+{
+    if (favoured) {
+        bool fast = hl_gate_enter_favoured(&hl_hooks_gate);
+        act(c);
+        hl_gate_leave_favoured(&hl_hooks_gate, fast);
+    } else {
+        hl_gate_enter(&hl_hooks_gate);
+        act(c);
+        hl_gate_leave(&hl_hooks_gate);
+    }
+}
+
+INLINE void visit(action *act, bool attached, void *block, size_t size, detached *old)
+{
+    call c = {.block = (uintptr_t)block, .size = size, .old = old};
+    bool favoured = hl_frames_here(attached, &c.thread);
+    if (HL_LIKELY(favoured && hl_gate_try_favoured(&hl_hooks_gate))) {
+        act(&c);
+        hl_gate_leave_favoured(&hl_hooks_gate, true);
+    } else {
+        visit_slowly(act, favoured, &c);
+    }
+}
+
+void hl_hooks_reattribute(uintptr_t block)
+{
+    visit(reattribute, true, (void *)block, 0, NULL);
+}
+
+/* The hooks. */
+
+INLINE void *allocate(PyMemAllocatorDomain which, bool zeroed, size_t count, size_t size)
 {
     const PyMemAllocatorEx *original = &originals[which];
     if (HL_UNLIKELY(hl_hooks_this_thread.inside || !tracing()))
@@ -71,50 +163,37 @@ static inline void *allocate(PyMemAllocatorDomain which, bool zeroed, size_t cou
     void *block = zeroed ? original->calloc(original->ctx, count, size) : original->malloc(original->ctx, size);
     hl_hooks_this_thread.inside = false;
     if (HL_LIKELY(block != NULL))
-        enter(block, count * size, which);
+        visit(enter, which != PYMEM_DOMAIN_RAW, block, count * size, NULL);
     return block;
 }
 
-static inline void *reallocate(PyMemAllocatorDomain which, void *block, size_t size)
+INLINE void *reallocate(PyMemAllocatorDomain which, void *block, size_t size)
 {
     const PyMemAllocatorEx *original = &originals[which];
     if (HL_UNLIKELY(hl_hooks_this_thread.inside || !tracing()))
         return original->realloc(original->ctx, block, size);
-    hl_hooks_visit visit = hl_hooks_enter(which != PYMEM_DOMAIN_RAW);
-    hl_site_id old = block != NULL && tracing() ? hl_ledger_detach(&hl_hooks_ledger, (uintptr_t)block) : 0;
-    uint32_t era = hl_hooks_ledger.era;
-    hl_hooks_leave(visit);
-
+    bool attached = which != PYMEM_DOMAIN_RAW;
+    detached old = {0};
+    if (block != NULL)
+        visit(detach, attached, block, 0, &old);
     hl_hooks_this_thread.inside = true;
     void *moved = original->realloc(original->ctx, block, size);
     hl_hooks_this_thread.inside = false;
-
-    if (old != 0) {
-        visit = hl_hooks_enter(which != PYMEM_DOMAIN_RAW);
-        if (hl_hooks_ledger.era != era)
-            (void)0; /* the ledger was cleared or stopped meanwhile: the block is not in its totals any more */
-        else if (moved == NULL)
-            hl_ledger_reattach(&hl_hooks_ledger, (uintptr_t)block, old);
-        else
-            hl_ledger_let_go(&hl_hooks_ledger, old);
-        hl_hooks_leave(visit);
-    }
     if (moved != NULL)
-        enter(moved, size, which);
+        visit(enter_moved, attached, moved, size, &old);
+    else if (old.site != 0)
+        visit(reattach, attached, block, 0, &old);
     return moved;
 }
 
-static inline void release(PyMemAllocatorDomain which, void *block)
+INLINE void release(PyMemAllocatorDomain which, void *block)
 {
     const PyMemAllocatorEx *original = &originals[which];
     if (HL_UNLIKELY(block == NULL || hl_hooks_this_thread.inside || !tracing())) {
         original->free(original->ctx, block);
         return;
     }
-    hl_hooks_visit visit = hl_hooks_enter(which != PYMEM_DOMAIN_RAW);
-    if (HL_LIKELY(tracing()))
-        hl_ledger_leave(&hl_hooks_ledger, (uintptr_t)block, 0);
-    hl_hooks_leave(visit);
+    visit(leave, which != PYMEM_DOMAIN_RAW, block, 0, NULL);
     hl_hooks_this_thread.inside = true;
     original->free(original->ctx, block);
     hl_hooks_this_thread.inside = false;

@@ -28,33 +28,6 @@ extern hl_ledger hl_hooks_ledger;     /* open while tracing */
 extern hl_shadow hl_hooks_shadow;     /* likewise */
 extern _Atomic bool hl_hooks_tracing; /* changes under the lock; a hook that sees false passes through */
 
-/* A hook's visit to the ledger: where it comes from, and how it got in. */
-typedef struct {
-    PyThreadState *thread; /* the calling thread's, NULL when it has none */
-    bool favoured;
-    bool fast;
-} hl_hooks_visit;
-
-/* Take and give the ledger's lock in a hook. `attached`: the caller holds some interpreter's GIL. */
-static inline hl_hooks_visit hl_hooks_enter(bool attached)
-{
-    hl_hooks_visit visit = {0};
-    visit.favoured = hl_frames_here(attached, &visit.thread);
-    if (HL_LIKELY(visit.favoured))
-        visit.fast = hl_gate_enter_favoured(&hl_hooks_gate);
-    else
-        hl_gate_enter(&hl_hooks_gate);
-    return visit;
-}
-
-static inline void hl_hooks_leave(hl_hooks_visit visit)
-{
-    if (HL_LIKELY(visit.favoured))
-        hl_gate_leave_favoured(&hl_hooks_gate, visit.fast);
-    else
-        hl_gate_leave(&hl_hooks_gate);
-}
-
 /* Put our hooks on all three domains, where they are not already. Needs an attached thread state. */
 void hl_hooks_install(void);
 /* Take them off again, except where another tool has put its own on top: there ours stay and pass through. */
@@ -68,8 +41,11 @@ typedef struct {
 } hl_hooks_thread;
 extern __thread hl_hooks_thread hl_hooks_this_thread;
 
-/* The site for a block of `size` bytes that `thread`, the caller's, allocates now. 0: own work, or no memory (then *lost
- * is set). The ledger's lock is held and the ledger is open. */
+/* The site for a block of `size` bytes that `thread`, the caller's own state or NULL, allocates now. 0: own work, or no
+ * memory (then *lost is set). The ledger's lock is held and the ledger is open. */
 hl_site_id hl_hooks_site(PyThreadState *thread, uint64_t size, uint32_t domain, bool *lost);
+
+/* An object came to be in a block that was entered before; `attached` thread state, no lock. See reftracer.c. */
+void hl_hooks_reattribute(uintptr_t block);
 
 #endif

@@ -13,26 +13,6 @@ static bool buried; /* ours could not be removed: another tool's tracer is on to
 /* The largest distance from the start of a block to the object in it: the collector's head and two pointers. */
 enum { MOST_OFFSET = 32 };
 
-static void reattribute(PyObject *object)
-{
-    uintptr_t block = (uintptr_t)object - hl_frames_object_offset(Py_TYPE(object));
-    hl_ledger *ledger = &hl_hooks_ledger;
-    hl_hooks_visit visit = hl_hooks_enter(true);
-    if (atomic_load_explicit(&hl_hooks_tracing, memory_order_relaxed)) {
-        hl_site_id old = hl_ledger_find(ledger, block, 0);
-        if (old != 0 && old != ledger->old_code) {
-            bool lost = false;
-            uint64_t size = hl_sites_at(&ledger->sites, old)->size;
-            hl_site_id site = hl_hooks_site(visit.thread, size, 0, &lost);
-            if (site != 0)
-                hl_ledger_reattribute(ledger, block, site);
-            else if (!lost)
-                hl_ledger_leave(ledger, block, 0); /* the object is our own work now */
-        }
-    }
-    hl_hooks_leave(visit);
-}
-
 static int trace(PyObject *object, PyRefTracerEvent event, void *data)
 {
     (void)data;
@@ -43,7 +23,7 @@ static int trace(PyObject *object, PyRefTracerEvent event, void *data)
         hl_hooks_this_thread.last_block = 0;
         if (HL_UNLIKELY((uintptr_t)object - last > MOST_OFFSET) &&
             atomic_load_explicit(&hl_hooks_tracing, memory_order_relaxed))
-            reattribute(object);
+            hl_hooks_reattribute((uintptr_t)object - hl_frames_object_offset(Py_TYPE(object)));
     }
     return previous == NULL ? 0 : previous(object, event, previous_data);
 }

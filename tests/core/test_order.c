@@ -20,6 +20,17 @@ static void symbols_of(const void *context, hl_order_item *items, size_t count, 
         items[i].symbol = all[items[i].index].symbols[depth];
 }
 
+static uint32_t shared_by_all(const void *context, const hl_order_item *items, size_t count, uint32_t depth)
+{
+    const sequence *all = context;
+    uint32_t shared = 0;
+    for (; depth + shared < LONGEST; shared++)
+        for (size_t i = 1; i < count; i++)
+            if (all[items[i].index].symbols[depth + shared] != all[items[0].index].symbols[depth + shared])
+                return shared;
+    return shared;
+}
+
 static int compare(const void *left, const void *right)
 {
     const sequence *a = left, *b = right;
@@ -45,7 +56,7 @@ static void sorts_whole_sequences(void)
                 sequences[i].symbols[j] = (uint64_t)(1 + check_below(&seed, symbols)) << shift;
             items[i].index = i;
         }
-        hl_order_sort(items, spare, count, LONGEST, symbols_of, sequences);
+        hl_order_sort(items, spare, count, LONGEST, symbols_of, round % 2 == 0 ? shared_by_all : NULL, sequences);
         bool seen[MOST] = {false};
         for (size_t i = 0; i < count; i++) {
             CHECK(!seen[items[i].index]);

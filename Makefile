@@ -1,0 +1,51 @@
+# make demo       build heapledger, trace a small program with it
+# make test       lint, core unit tests, API tests and the interpreter's own test_tracemalloc, on one interpreter
+# make test-all   the last two on every supported interpreter (tools/interpreters finds or makes them)
+# make bench      measure, and write bench/RESULTS.md
+# make callgrind-check   compare the instruction counts of the hook path with the recorded ones (needs valgrind)
+# make format     format C and Python in place
+# make clean      forget build/
+#
+# PYTHON selects the interpreter of demo, test and bench: a command, or a version such as 3.15. With CI=true compiler
+# warnings are errors and a missing interpreter fails. Environments and builds live in build/ and are made as needed.
+
+PYTHON ?= python3
+with = tools/with-interpreter
+c_files = $(wildcard src/*/*.[ch] tests/core/*.[ch] bench/*.[ch])
+python_files = $(wildcard heapledger tests bench tools/*.py)
+
+.PHONY: demo test lint test-core test-api test-all bench callgrind-check format clean
+
+demo:
+	$(with) $(PYTHON) python tools/demo.py
+
+test: lint test-core test-api
+
+lint:
+	$(with) $(PYTHON) ruff check --quiet $(python_files)
+	$(with) $(PYTHON) ruff format --check --quiet $(python_files)
+	$(if $(c_files),$(with) $(PYTHON) clang-format --dry-run -Werror $(c_files))
+	$(with) $(PYTHON) python tools/check_tree.py
+
+test-core:
+	$(with) $(PYTHON) tools/run-tests core
+
+test-api:
+	$(with) $(PYTHON) tools/run-tests api
+
+test-all:
+	tools/test-all
+
+bench:
+	$(with) $(PYTHON) python bench/run.py
+
+callgrind-check:
+	$(with) $(PYTHON) python bench/callgrind.py
+
+format:
+	$(with) $(PYTHON) ruff check --fix --quiet $(python_files)
+	$(with) $(PYTHON) ruff format --quiet $(python_files)
+	$(if $(c_files),$(with) $(PYTHON) clang-format -i $(c_files))
+
+clean:
+	rm -rf build

@@ -1,0 +1,21 @@
+"""One measurement: `child.py MODULE JSON` calls MODULE.measure(**JSON) and prints the answer as JSON."""
+
+import contextlib
+import importlib
+import json
+import os
+import sys
+
+
+def main():
+    sys.path.insert(0, os.environ["HEAPLEDGER_BENCH_NOOP"])
+    cpu = os.environ.get("HEAPLEDGER_BENCH_CPU")
+    if cpu is not None:
+        with contextlib.suppress(OSError, AttributeError):
+            os.sched_setaffinity(0, {int(cpu)})
+    module, request = sys.argv[1:]
+    answer = importlib.import_module(module).measure(**json.loads(request))
+    print(json.dumps(answer))
+
+
+main()

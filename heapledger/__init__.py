@@ -1,0 +1,73 @@
+"""heapledger: the API of tracemalloc on a ledger kept in C.
+
+``import heapledger as tracemalloc`` is all that a program changes. Names, arguments, results and errors are those of
+the standard library's module; ``install``, ``uninstall``, ``memory`` and ``lost_records`` are additions.
+
+``Filter(False, heapledger.__file__)`` must hide all that this package allocates, so what the ledger's own functions
+allocate is not entered at all: the C code brackets itself, the few Python functions that run later enter ``_OwnWork``,
+and the package's other files are imported here, before anything can be traced.
+"""
+
+import linecache  # noqa: F401 - part of the interface: tests replace tracemalloc.linecache.getline
+from collections.abc import Sequence as _Sequence
+
+from heapledger._ledger import (
+    BaseFilter,
+    DomainFilter,
+    Filter,
+    Frame,
+    Snapshot,
+    Statistic,
+    StatisticDiff,
+    Trace,
+    Traceback,
+    _format_size,  # noqa: F401
+    _get_object_traceback,  # noqa: F401
+    _get_traces,  # noqa: F401
+    _Traces,
+    _validate,  # noqa: F401
+    clear_traces,
+    get_object_traceback,
+    get_traceback_limit,
+    get_traced_memory,
+    get_tracemalloc_memory,
+    is_tracing,
+    lost_records,
+    memory,
+    reset_peak,
+    start,
+    stop,
+    take_snapshot,
+)
+
+_Sequence.register(Traceback)
+_Sequence.register(_Traces)
+
+from heapledger import _pickles  # noqa: E402, F401
+from heapledger._swap import install, uninstall  # noqa: E402
+
+__all__ = [
+    "BaseFilter",
+    "DomainFilter",
+    "Filter",
+    "Frame",
+    "Snapshot",
+    "Statistic",
+    "StatisticDiff",
+    "Trace",
+    "Traceback",
+    "clear_traces",
+    "get_object_traceback",
+    "get_traceback_limit",
+    "get_traced_memory",
+    "get_tracemalloc_memory",
+    "install",
+    "is_tracing",
+    "lost_records",
+    "memory",
+    "reset_peak",
+    "start",
+    "stop",
+    "take_snapshot",
+    "uninstall",
+]

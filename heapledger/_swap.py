@@ -1,0 +1,88 @@
+"""install and uninstall: heapledger in the place of the standard library's tracemalloc, for the whole interpreter.
+
+``sys.modules["tracemalloc"]`` becomes heapledger for later imports. Modules that imported the standard library's module
+before hold that module object, and some hold ``_tracemalloc``: the names in both are rebound to ours.
+"""
+
+import sys
+
+_ABSENT = object()
+
+# What the C module has in the standard library; Python code that imports it directly follows too.
+_ENGINE_NAMES = (
+    "_get_object_traceback",
+    "_get_traces",
+    "clear_traces",
+    "get_traceback_limit",
+    "get_traced_memory",
+    "get_tracemalloc_memory",
+    "is_tracing",
+    "reset_peak",
+    "start",
+    "stop",
+)
+_PRIVATE_NAMES = ("_Traces", "_format_size", "_get_object_traceback", "_get_traces")
+
+# While installed: what to put back, as (mapping, name, value).
+_replaced = []
+_took_over = False
+
+
+def _replace(namespace, name, value):
+    _replaced.append((namespace, name, namespace.get(name, _ABSENT)))
+    namespace[name] = value
+
+
+def install():
+    """Make ``import tracemalloc`` mean heapledger, also for modules that have imported it already.
+
+    If the standard library is tracing, its traces are dropped and heapledger starts with the same frame limit.
+    Calling it again does nothing.
+    """
+    global _took_over
+    if _replaced:
+        return
+    import heapledger
+
+    was_imported = sys.modules.get("tracemalloc", _ABSENT)
+    import _tracemalloc
+    import tracemalloc
+
+    _took_over = tracemalloc.is_tracing()
+    limit = tracemalloc.get_traceback_limit()
+    if _took_over:
+        tracemalloc.stop()
+    _replaced.append((sys.modules, "tracemalloc", was_imported))
+    sys.modules["tracemalloc"] = heapledger
+    for name in (*heapledger.__all__, *_PRIVATE_NAMES):
+        _replace(vars(tracemalloc), name, getattr(heapledger, name))
+    for name in _ENGINE_NAMES:
+        _replace(vars(_tracemalloc), name, getattr(heapledger, name))
+    if _took_over:
+        heapledger.start(limit)
+
+
+def uninstall():
+    """Undo install(): every name is again what it was. Calling it again does nothing.
+
+    If install() took over from the standard library and heapledger is still tracing, the standard library starts again
+    with the same frame limit; a tracing that was started otherwise is left alone.
+    """
+    global _took_over
+    if not _replaced:
+        return
+    import heapledger
+
+    while _replaced:
+        namespace, name, value = _replaced.pop()
+        if value is _ABSENT:
+            namespace.pop(name, None)
+        else:
+            namespace[name] = value
+    if _took_over and heapledger.is_tracing():
+        import _tracemalloc
+
+        limit = heapledger.get_traceback_limit()
+        heapledger.stop()
+        _tracemalloc.start(limit)
+    _took_over = False

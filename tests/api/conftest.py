@@ -1,0 +1,10 @@
+import heapledger
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def consistent():
+    """The ledger's invariants hold after each test, before tracing is stopped, and nothing was lost."""
+    yield
+    assert heapledger._validate() is None
+    assert heapledger.lost_records() == 0

@@ -1,0 +1,357 @@
+"""fork, sub-interpreters and the end of the interpreter, each in a process of its own."""
+
+import sys
+
+import pytest
+from children import run
+
+FORK = """
+    import os, sys, threading, time, zlib
+    import heapledger
+    heapledger.start(3)
+    stop = threading.Event()
+    data = bytes(range(256)) * 200
+
+    def work():
+        kept = []
+        while not stop.is_set():
+            kept.append([bytearray(500), {"a": 1.5}, zlib.compressobj()])
+            kept[-1][2].compress(data)
+            if len(kept) > 20:
+                kept.clear()
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(int(sys.argv[1]))]
+    for thread in threads:
+        thread.start()
+    mine, my_line = bytes(7777), sys._getframe().f_lineno
+    for number in range(25):
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                assert heapledger.is_tracing()
+                block = bytes(8888)
+                assert heapledger.get_object_traceback(block)[-1].lineno == sys._getframe().f_lineno - 1
+                assert heapledger.get_object_traceback(mine)[-1].lineno == my_line
+                assert any(trace.size == sys.getsizeof(block) for trace in heapledger.take_snapshot().traces)
+                assert heapledger._validate() is None
+                heapledger.stop()
+                heapledger.start(1)
+                assert heapledger.get_object_traceback(mine) is None
+                status = 0
+            except BaseException:
+                import traceback
+                traceback.print_exc()
+            finally:
+                os._exit(status)
+        deadline = time.monotonic() + 20
+        while True:
+            pid, status = os.waitpid(child, os.WNOHANG)
+            if pid:
+                break
+            assert time.monotonic() < deadline, "the forked child hangs"
+            time.sleep(0.002)
+        assert status == 0
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert heapledger._validate() is None
+"""
+
+
+@pytest.mark.parametrize("threads", [0, 3])
+def test_fork(threads):
+    """With threads, some are inside a hook at the moment of the fork: the child must not find the lock taken."""
+    run(FORK, threads, options=["-W", "ignore"])
+
+
+INTERPRETERS = """
+    import sys, textwrap, threading
+    import heapledger
+    try:
+        import _interpreters
+    except ImportError:
+        import _xxsubinterpreters as _interpreters
+
+    def create():
+        return _interpreters.create()
+
+    def execute(interpreter, source):
+        source = textwrap.dedent(source)
+        if hasattr(_interpreters, "exec"):
+            problem = _interpreters.exec(interpreter, source)
+            assert problem is None, problem
+        else:
+            _interpreters.run_string(interpreter, source)
+"""
+
+
+def with_interpreters(source):
+    prepare = "\n".join(line[4:] for line in INTERPRETERS.splitlines())
+    body = "\n".join(line[8:] for line in source.splitlines())
+    return run(prepare + "\n" + body)
+
+
+def test_interpreter_created_and_destroyed_while_tracing():
+    """With the stdlib, stop() after this hangs on 3.11.7 and aborts on 3.12.1."""
+    with_interpreters("""
+        for _ in range(3):
+            heapledger.start(3)
+            interpreter = create()
+            execute(interpreter, "kept = [bytes(n) for n in range(1000)]")
+            mine = bytes(9876)
+            assert heapledger.get_object_traceback(mine)[-1].filename == __file__
+            assert len(heapledger._get_traces()) > 900
+            heapledger.take_snapshot().statistics("lineno")
+            _interpreters.destroy(interpreter)
+            assert heapledger._validate() is None
+            heapledger.stop()
+    """)
+
+
+def test_start_before_and_after():
+    with_interpreters("""
+        before = create()
+        execute(before, "old = [bytes(n) for n in range(100)]")
+        heapledger.start(2)
+        execute(before, "new = [bytes(n) for n in range(5000, 5100)]; del old")
+        assert len([t for t in heapledger._get_traces() if 5000 <= t[1] < 5200]) == 100
+        heapledger.stop()
+        execute(before, "del new")
+        _interpreters.destroy(before)
+        heapledger.start(2)
+        after = create()
+        execute(after, "new = [bytes(n) for n in range(5000, 5100)]")
+        _interpreters.destroy(after)
+        assert len([t for t in heapledger._get_traces() if 5000 <= t[1] < 5200]) == 0
+        assert heapledger._validate() is None
+    """)
+
+
+def test_imported_inside():
+    """One ledger for the process; each interpreter has objects of its own."""
+    with_interpreters("""
+        inside = '''
+        import heapledger
+        assert heapledger.is_tracing() and heapledger.get_traceback_limit() == 4
+        def make():
+            return bytes(6666)
+        block = make()
+        assert heapledger.get_object_traceback(block)[-1].name.endswith("make")
+        snapshot = heapledger.take_snapshot()
+        assert snapshot.statistics("traceback") and snapshot.filter_traces([heapledger.Filter(True, "*")]).traces
+        assert heapledger._validate() is None
+        '''
+        heapledger.start(4)
+        interpreters = [create() for _ in range(3)]
+        for interpreter in interpreters:
+            execute(interpreter, inside)
+        size = sys.getsizeof(bytes(6666))
+        assert len([t for t in heapledger._get_traces() if t[1] == size]) == 3
+        for interpreter in interpreters:
+            _interpreters.destroy(interpreter)
+        assert len([t for t in heapledger._get_traces() if t[1] == size]) == 0
+        assert heapledger.take_snapshot().statistics("lineno")
+        execute(last := create(), "import heapledger; heapledger.stop()")
+        assert not heapledger.is_tracing()
+        _interpreters.destroy(last)
+    """)
+
+
+def test_all_at_once():
+    """Where interpreters have a GIL each, the hooks really run at the same time."""
+    with_interpreters("""
+        inside = '''
+        kept = []
+        for number in range(20000):
+            kept.append([bytes(number % 700), {"k": number * 1.5}])
+            if number % 50 == 0:
+                del kept[::2]
+                exec(compile(f"x = bytes({number})", f"<{number}>", "exec"), {})
+        '''
+        heapledger.start(3)
+        interpreters = [create() for _ in range(3)]
+        failures = []
+        def work(interpreter):
+            try:
+                execute(interpreter, inside)
+            except BaseException as error:
+                failures.append(error)
+        threads = [threading.Thread(target=work, args=(interpreter,)) for interpreter in interpreters]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            heapledger.take_snapshot().statistics("traceback")
+            heapledger.clear_traces()
+        for thread in threads:
+            thread.join()
+        assert not failures, failures
+        assert heapledger._validate() is None and heapledger.lost_records() == 0
+        for interpreter in interpreters:
+            _interpreters.destroy(interpreter)
+        assert heapledger._validate() is None
+        heapledger.stop()
+    """)
+
+
+def test_exit_with_an_interpreter_left():
+    with_interpreters("""
+        heapledger.start(3)
+        interpreter = create()
+        execute(interpreter, "import heapledger; kept = [bytes(n) for n in range(1000)]")
+    """)
+
+
+EXITS = {
+    "plain": "",
+    "in atexit": "import atexit; atexit.register(lambda: print(len(heapledger._get_traces()) > 0))",
+    "finalizers that allocate and ask": """
+class Late:
+    def __init__(self):
+        self.me = self
+    def __del__(self, heapledger=heapledger):
+        self.more = [bytes(n) for n in range(200)]
+        heapledger.get_traced_memory(), heapledger.get_object_traceback(self), heapledger._validate()
+late = [Late() for _ in range(10)]
+import builtins; builtins.late = Late()
+""",
+    "daemon threads that allocate": """
+def work():
+    kept = []
+    while True:
+        kept = [bytearray(3000), {"a": 1.5}, zlib.compress(bytes(100000))]
+for _ in range(4):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(0.1)
+""",
+    "threads that still run": """
+def work():
+    time.sleep(0.2)
+    kept = [bytearray(size) for size in range(2000)]
+    heapledger.take_snapshot().statistics("traceback")
+for _ in range(3):
+    threading.Thread(target=work).start()
+""",
+    "started by a thread": """
+heapledger.stop()
+def work():
+    heapledger.start(7)
+    heapledger.kept = [bytearray(size) for size in range(2000)]
+thread = threading.Thread(target=work); thread.start(); thread.join()
+""",
+    "with snapshots alive": """
+snapshot = heapledger.take_snapshot(); import builtins
+builtins.kept = [snapshot, snapshot.statistics("traceback"), snapshot.traces[0], list(snapshot.traces), snapshot.traces[0].traceback]
+cycle = [snapshot]; cycle.append(cycle); snapshot.cycle = cycle
+""",
+    "by sys.exit in a callback": """
+import atexit
+class Asking(heapledger.BaseFilter):
+    def _match(self, trace):
+        sys.exit(0)
+heapledger.take_snapshot().filter_traces([Asking(True)])
+""",
+    "installed": "heapledger.install(); import tracemalloc; tracemalloc.take_snapshot()",
+    "beside the stdlib": "import tracemalloc; tracemalloc.start(3)",
+    "after os.fork": """
+import os
+pid = os.fork()
+kept = [bytes(n) for n in range(1000)]
+if pid:
+    assert os.waitpid(pid, 0)[1] == 0
+""",
+    "module dropped": """
+del sys.modules["heapledger"], sys.modules["heapledger._ledger"]
+del heapledger
+import gc; gc.collect()
+kept = [bytes(n) for n in range(1000)]
+import heapledger
+assert heapledger.is_tracing()
+""",
+}
+
+
+@pytest.mark.parametrize("case", EXITS)
+def test_exit_while_tracing(case):
+    source = "import sys, threading, time, zlib\nimport heapledger\nheapledger.start(5)\nkept = [bytes(n) for n in range(3000)]\n"
+    output = run(source + EXITS[case], options=["-W", "ignore"])
+    assert output == ("True\n" if case == "in atexit" else "")
+
+
+@pytest.mark.parametrize("allocator", ["malloc", "pymalloc", "debug", "malloc_debug", "pymalloc_debug"])
+def test_other_allocators(allocator):
+    """PYTHONMALLOC=debug checks block borders: a hook that passes a wrong pointer or size on is found."""
+    run("""
+        import sys, zlib, heapledger
+        for limit in (1, 10):
+            heapledger.start(limit)
+            kept = []
+            for number in range(3000):
+                kept.append([bytes(number), bytearray(number % 50), {"a": 1.5}, zlib.compress(bytes(number))])
+                line = sys._getframe().f_lineno - 1
+                kept[-1][1].extend(bytes(number % 900))
+                if number % 10 == 0:
+                    del kept[::2]
+            assert heapledger.get_object_traceback(kept[-1][0])[-1].lineno == line
+            assert heapledger._validate() is None and heapledger.lost_records() == 0
+            heapledger.take_snapshot().statistics("traceback")
+            heapledger.stop()
+    """, environment={"PYTHONMALLOC": allocator})
+
+
+def test_little_address_space():
+    """Reservations are refused under ulimit -v: smaller tables, not a failure."""
+    run("""
+        import resource, heapledger
+        resource.setrlimit(resource.RLIMIT_AS, (400 << 20, 400 << 20))
+        heapledger.start(5)
+        kept = [bytes(n % 700) for n in range(50000)]
+        assert heapledger.get_object_traceback(kept[-1])[-1].lineno == 4
+        assert heapledger.take_snapshot().statistics("lineno")[0].count > 40000
+        assert heapledger._validate() is None
+        heapledger.stop()
+    """)
+
+
+def test_no_address_space_left():
+    """Out of memory is the program's MemoryError; the ledger counts what it could not enter and stays whole."""
+    run("""
+        import resource, heapledger
+        heapledger.start(5)
+        with open("/proc/self/statm") as file:
+            used = int(file.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + (100 << 20), used + (100 << 20)))
+        kept = []
+        try:
+            while True:
+                kept.append(bytes(100 + len(kept) % 100))
+        except MemoryError:
+            pass
+        number = len(kept)
+        del kept
+        assert number > 1000
+        assert heapledger._validate() is None
+        heapledger.lost_records()
+        block = bytes(3000)
+        heapledger.stop()
+        heapledger.start()
+        heapledger.stop()
+    """)
+
+
+def test_options_of_the_interpreter():
+    for options in (["-X", "dev"], ["-E", "-s"], ["-O"], ["-OO"], ["-X", "importtime"], ["-X", "tracemalloc=3"]):
+        run("""
+            import sys, heapledger
+            heapledger.start(3)
+            block = bytes(3000)
+            assert heapledger.get_object_traceback(block)[-1].lineno == 3, heapledger.get_object_traceback(block)
+            heapledger.take_snapshot()
+            heapledger.stop()
+        """, options=options)
+
+
+def test_static_interpreter_symbols():
+    """The extension imports without a warning and says what it is."""
+    assert run("import heapledger, sys; print(heapledger.__name__)", options=["-W", "error"]) == "heapledger\n"
+    assert sys.version_info >= (3, 11)

@@ -1,0 +1,87 @@
+"""Check what neither the compiler nor the linters see: the floors, the lists in meson.build, the pins.
+
+A floor of the source may include its own headers and those of the floors below it; only the upper two may know Python.
+Prints each offence; exits 1 when there is one.
+"""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FLOORS = ("core", "cpython", "binding")  # from the ground up
+WITH_PYTHON = ("cpython", "binding")
+MOST_LINES = 500
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+
+
+def floor_of(path):
+    return path.relative_to(ROOT / "src").parts[0]
+
+
+def knows_python(name):
+    return name in ("Python.h", "frameobject.h", "structmember.h") or name.startswith(("internal/", "pycore_"))
+
+
+def includes(path):
+    """Offences of one file against the floors."""
+    floor = floor_of(path)
+    for bracket, name in INCLUDE.findall(path.read_text()):
+        if bracket == "<" or knows_python(name):
+            if knows_python(name) and floor not in WITH_PYTHON:
+                yield f"{floor} must not know Python, but includes {name}"
+            continue
+        target = (path.parent / name).resolve()
+        if not target.is_file():
+            yield f"includes {name}, which is not beside it nor below it"
+        elif FLOORS.index(floor_of(target)) > FLOORS.index(floor):
+            yield f"{floor} includes upwards: {name}"
+
+
+def unlisted(folder, listing, pattern):
+    """C files of a folder that its meson.build does not build, and the other way round."""
+    listed = set(re.findall(pattern, listing.read_text()))
+    there = {path.name for path in folder.glob("*.c")}
+    # One of the frame files is chosen by the interpreter's version, under a name with a place-holder.
+    there -= {name for name in there if re.fullmatch(r"frames_3\d\d\.c", name)}
+    for name in sorted(there ^ listed):
+        yield f"{name} is {'not listed' if name in there else 'listed, but not there'}"
+
+
+def offences():
+    for path in sorted((ROOT / "src").rglob("*.[ch]")):
+        for offence in includes(path):
+            yield path, offence
+    for path in sorted(path for top in ("src", "tests", "bench") for path in (ROOT / top).rglob("*.[ch]")):
+        lines = path.read_text().count("\n")
+        if lines > MOST_LINES:
+            yield path, f"{lines} lines; {MOST_LINES} are the most that one file may have"
+    for floor in FLOORS:
+        folder = ROOT / "src" / floor
+        for offence in unlisted(folder, folder / "meson.build", r"'(\w+\.c)'"):
+            yield folder / "meson.build", offence
+    listing = ROOT / "tests" / "core" / "meson.build"
+    named = re.search(r"core_tests = \[(.*?)\]", listing.read_text(), re.DOTALL).group(1)
+    tests = {f"test_{name}" for name in re.findall(r"'(\w+)'", named)}
+    there = {path.stem for path in listing.parent.glob("test_*.c")}
+    for name in sorted(tests ^ there):
+        yield listing, f"{name} is {'not listed' if name in there else 'listed, but not there'}"
+    listing = ROOT / "meson.build"
+    for path in sorted((ROOT / "heapledger").glob("*.py*")):
+        if path.is_file() and f"'heapledger/{path.name}'" not in listing.read_text():
+            yield listing, f"heapledger/{path.name} is not listed"
+    pins = set((ROOT / "tools" / "requirements.txt").read_text().split("\n"))
+    build = re.search(r"^requires = \[(.*)\]", (ROOT / "pyproject.toml").read_text(), re.MULTILINE).group(1)
+    for pin in sorted(set(re.findall(r'"([^"]+)"', build)) - pins):
+        yield ROOT / "pyproject.toml", f"{pin} is not in tools/requirements.txt"
+
+
+def main():
+    found = list(offences())
+    for path, offence in found:
+        print(f"{path.relative_to(ROOT)}: {offence}")
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
