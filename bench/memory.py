@@ -85,7 +85,11 @@ def render(measured):
             + [megabytes(answers[mode]["freed"] - plain["freed"]) for mode in traced]
             + [megabytes(answers[mode]["stopped"] - plain["freed"]) for mode in traced]
         )
-    head = ["live blocks", "untraced, RSS a block", *(f"{title}: more RSS a block, bytes" for title in titles)]
+    head = [
+        "live blocks",
+        "untraced, RSS of the process a block",
+        *(f"{title}: more RSS a block, bytes" for title in titles),
+    ]
     head += [f"{title}: own figure a block" for title in titles]
     text = f"### Memory\n\n{report.table(head, rows)}"
     head = ["MB of RSS above untraced", *(f"{title}: at the peak" for title in titles)]

@@ -6,6 +6,8 @@ before hold that module object, and some hold ``_tracemalloc``: the names in bot
 
 import sys
 
+from heapledger._ledger import _OwnWork
+
 _ABSENT = object()
 
 # What the C module has in the standard library; Python code that imports it directly follows too.
@@ -23,14 +25,9 @@ _ENGINE_NAMES = (
 )
 _PRIVATE_NAMES = ("_Traces", "_format_size", "_get_object_traceback", "_get_traces")
 
-# While installed: what to put back, as (mapping, name, value).
+# While installed: what to put back, as (namespace, name, value).
 _replaced = []
 _took_over = False
-
-
-def _replace(namespace, name, value):
-    _replaced.append((namespace, name, namespace.get(name, _ABSENT)))
-    namespace[name] = value
 
 
 def install():
@@ -48,16 +45,19 @@ def install():
     import _tracemalloc
     import tracemalloc
 
-    _took_over = tracemalloc.is_tracing()
-    limit = tracemalloc.get_traceback_limit()
-    if _took_over:
-        tracemalloc.stop()
-    _replaced.append((sys.modules, "tracemalloc", was_imported))
-    sys.modules["tracemalloc"] = heapledger
-    for name in (*heapledger.__all__, *_PRIVATE_NAMES):
-        _replace(vars(tracemalloc), name, getattr(heapledger, name))
-    for name in _ENGINE_NAMES:
-        _replace(vars(_tracemalloc), name, getattr(heapledger, name))
+    with _OwnWork():
+        _took_over = tracemalloc.is_tracing()
+        limit = tracemalloc.get_traceback_limit()
+        if _took_over:
+            tracemalloc.stop()
+        _replaced.append((sys.modules, "tracemalloc", was_imported))
+        sys.modules["tracemalloc"] = heapledger
+        public = (*heapledger.__all__, *_PRIVATE_NAMES)
+        for module, names in ((tracemalloc, public), (_tracemalloc, _ENGINE_NAMES)):
+            namespace = vars(module)
+            for name in names:
+                _replaced.append((namespace, name, namespace.get(name, _ABSENT)))
+                namespace[name] = getattr(heapledger, name)
     if _took_over:
         heapledger.start(limit)
 
@@ -73,12 +73,13 @@ def uninstall():
         return
     import heapledger
 
-    while _replaced:
-        namespace, name, value = _replaced.pop()
-        if value is _ABSENT:
-            namespace.pop(name, None)
-        else:
-            namespace[name] = value
+    with _OwnWork():
+        while _replaced:
+            namespace, name, value = _replaced.pop()
+            if value is _ABSENT:
+                namespace.pop(name, None)
+            else:
+                namespace[name] = value
     if _took_over and heapledger.is_tracing():
         import _tracemalloc
 

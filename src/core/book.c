@@ -242,7 +242,8 @@ void hl_book_release_stack(hl_book *book, hl_stack_id id)
 
 void hl_book_sweep(hl_book *book, uint32_t most)
 {
-    for (; most > 0 && book->limbo_first != 0; most--) {
+    hl_stack_id kept = 0; /* the first that stays: once it comes round again, all have been looked at */
+    for (; most > 0 && book->limbo_first != 0 && book->limbo_first != kept; most--) {
         hl_stack_id id = book->limbo_first;
         hl_stack *stack = hl_table_at(&book->stacks, id);
         book->limbo_first = stack->limbo;
@@ -250,6 +251,8 @@ void hl_book_sweep(hl_book *book, uint32_t most)
             forget_stack(book, id);
             continue;
         }
+        if (kept == 0)
+            kept = id;
         stack->limbo = 0; /* to the end of the queue */
         if (book->limbo_first == 0)
             book->limbo_first = id;

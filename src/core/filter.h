@@ -15,10 +15,10 @@
 
 typedef struct {
     bool inclusive;
-    bool any_file;       /* a domain filter: pattern, line and all_frames do not apply */
-    bool any_line;       /* no line number was asked for */
-    bool all_frames;     /* every frame is tried, not only the newest */
-    bool any_domain;     /* no domain was asked for */
+    bool any_file;   /* a domain filter: pattern, line and all_frames do not apply */
+    bool any_line;   /* no line number was asked for */
+    bool all_frames; /* every frame is tried, not only the newest */
+    bool any_domain; /* no domain was asked for */
     int64_t line;
     int64_t domain;
     const char *pattern; /* shell-style, UTF-8, already normalised (".pyc" -> ".py"); not terminated */

@@ -25,7 +25,7 @@ typedef struct {
 
 typedef struct {
     uint32_t key;
-    bool from_old; /* the key belongs to the old snapshot's book: the group has vanished */
+    bool from_old;                /* the key belongs to the old snapshot's book: the group has vanished */
     uint64_t size, count;         /* in the new snapshot */
     uint64_t old_size, old_count; /* in the old one */
 } hl_difference;

@@ -153,7 +153,7 @@ static uint32_t number_of_line(hl_numbers *numbers, int side, const hl_location 
 uint32_t hl_numbers_add(hl_numbers *numbers, int side, hl_location_id id)
 {
     const hl_location *location = hl_book_get_location(numbers->books[side], id);
-    uint32_t number = numbers->by_line ? number_of_line(numbers, side, location)
-                                       : number_of_file(numbers, side, location->file);
+    uint32_t number =
+        numbers->by_line ? number_of_line(numbers, side, location) : number_of_file(numbers, side, location->file);
     return *hl_numbering_at(&numbers->locations[side], id) = number;
 }

@@ -49,8 +49,8 @@ typedef struct {
 } hl_numbers;
 
 /* Number what `frames[i]` frames of books[i] can name. A failed opening is closed like any other. */
-hl_status hl_numbers_open(hl_numbers *numbers, const hl_book *const books[2], const size_t frames[2], bool by_line)
-    HL_MUST_USE;
+hl_status hl_numbers_open(hl_numbers *numbers, const hl_book *const books[2], const size_t frames[2],
+                          bool by_line) HL_MUST_USE;
 void hl_numbers_close(hl_numbers *numbers);
 /* Number a location of books[side] that has none yet. */
 uint32_t hl_numbers_add(hl_numbers *numbers, int side, hl_location_id id);

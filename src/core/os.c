@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -45,6 +46,15 @@ size_t hl_os_page(void)
         atomic_store_explicit(&page, known, memory_order_relaxed);
     }
     return known;
+}
+
+size_t hl_os_address_limit(void)
+{
+    struct rlimit limit;
+    int host_errno = errno;
+    bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    errno = host_errno;
+    return limited ? (size_t)limit.rlim_cur : SIZE_MAX;
 }
 
 /* Every mapping of ours is sparse or grows: huge pages would only inflate it. errno belongs to the host: a hook must

@@ -16,6 +16,10 @@ hl_status hl_region_open(hl_region *region, size_t most, size_t least, bool stab
     *region = (hl_region){.stable = stable};
     if (!stable)
         return HL_OK;
+    /* Where addresses are rationed, the host needs them more, and a ledger has some twenty regions. */
+    size_t share = hl_os_address_limit() / 128;
+    if (most > share)
+        most = share > least ? share : least;
     for (size_t bytes = round_up(most, hl_os_page()); bytes >= least; bytes /= 2) {
         region->base = hl_os_reserve(round_up(bytes, hl_os_page()));
         if (region->base != NULL) {

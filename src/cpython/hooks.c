@@ -13,7 +13,6 @@ __thread hl_hooks_thread hl_hooks_this_thread;
 /* What was there before us, by PyMemAllocatorDomain. Kept after removal: a thread may still be inside a hook. */
 enum { DOMAINS = 3 };
 static PyMemAllocatorEx originals[DOMAINS];
-static bool buried[DOMAINS]; /* ours could not be removed: another tool's hooks are on top */
 
 static inline bool tracing(void)
 {
@@ -157,8 +156,10 @@ void hl_hooks_reattribute(uintptr_t block)
 INLINE void *allocate(PyMemAllocatorDomain which, bool zeroed, size_t count, size_t size)
 {
     const PyMemAllocatorEx *original = &originals[which];
-    if (HL_UNLIKELY(hl_hooks_this_thread.inside || !tracing()))
+    if (HL_UNLIKELY(hl_hooks_this_thread.inside || !tracing())) {
+        hl_hooks_this_thread.probed = true;
         return zeroed ? original->calloc(original->ctx, count, size) : original->malloc(original->ctx, size);
+    }
     hl_hooks_this_thread.inside = true;
     void *block = zeroed ? original->calloc(original->ctx, count, size) : original->malloc(original->ctx, size);
     hl_hooks_this_thread.inside = false;
@@ -237,13 +238,25 @@ static const PyMemAllocatorEx hooks[DOMAINS] = {
 
 static const PyMemAllocatorDomain domains[DOMAINS] = {PYMEM_DOMAIN_RAW, PYMEM_DOMAIN_MEM, PYMEM_DOMAIN_OBJ};
 
+/* Are our hooks somewhere below `top`? Another tool may have put its own over them, or have put back what it found
+ * before ours came: only a call can tell. */
+static bool reaches_ours(const PyMemAllocatorEx *top)
+{
+    bool was_inside = hl_hooks_this_thread.inside;
+    hl_hooks_this_thread.inside = true; /* pass through, if it is ours */
+    hl_hooks_this_thread.probed = false;
+    top->free(top->ctx, top->malloc(top->ctx, 1));
+    hl_hooks_this_thread.inside = was_inside;
+    return hl_hooks_this_thread.probed;
+}
+
 void hl_hooks_install(void)
 {
     hl_frames_prepare();
     for (int i = 0; i < DOMAINS; i++) {
         PyMemAllocatorEx now;
         PyMem_GetAllocator(domains[i], &now);
-        if (buried[i] || now.malloc == hooks[domains[i]].malloc)
+        if (now.malloc == hooks[domains[i]].malloc || reaches_ours(&now))
             continue;
         originals[domains[i]] = now;
         PyMemAllocatorEx ours = hooks[domains[i]];
@@ -257,8 +270,7 @@ void hl_hooks_remove(void)
     for (int i = 0; i < DOMAINS; i++) {
         PyMemAllocatorEx now;
         PyMem_GetAllocator(domains[i], &now);
-        buried[i] = now.malloc != hooks[domains[i]].malloc;
-        if (!buried[i])
+        if (now.malloc == hooks[domains[i]].malloc)
             PyMem_SetAllocator(domains[i], &originals[domains[i]]);
     }
 }

@@ -28,7 +28,8 @@ extern hl_ledger hl_hooks_ledger;     /* open while tracing */
 extern hl_shadow hl_hooks_shadow;     /* likewise */
 extern _Atomic bool hl_hooks_tracing; /* changes under the lock; a hook that sees false passes through */
 
-/* Put our hooks on all three domains, where they are not already. Needs an attached thread state. */
+/* Put our hooks on all three domains, unless they are there already, on top or below another tool's. Needs an attached
+ * thread state. */
 void hl_hooks_install(void);
 /* Take them off again, except where another tool has put its own on top: there ours stay and pass through. */
 void hl_hooks_remove(void);
@@ -38,6 +39,7 @@ typedef struct {
     const void *own_frame; /* allocations made in this frame are the tracer's own */
     uintptr_t last_block;  /* entered last and not yet claimed by an object: see reftracer.c */
     bool inside;           /* inside an allocator already */
+    bool probed;           /* a hook of ours was called and passed through */
 } hl_hooks_thread;
 extern __thread hl_hooks_thread hl_hooks_this_thread;
 

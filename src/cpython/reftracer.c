@@ -8,7 +8,6 @@
 
 static PyRefTracer previous;
 static void *previous_data;
-static bool buried; /* ours could not be removed: another tool's tracer is on top and may call it */
 
 /* The largest distance from the start of a block to the object in it: the collector's head and two pointers. */
 enum { MOST_OFFSET = 32 };
@@ -28,11 +27,30 @@ static int trace(PyObject *object, PyRefTracerEvent event, void *data)
     return previous == NULL ? 0 : previous(object, event, previous_data);
 }
 
+/* Does the tracer in the slot call ours? A new object tells; one of a type without a freelist, where another tool that
+ * knows its block would find it again. */
+static bool reaches_ours(void)
+{
+    static const uintptr_t unclaimed = 1;
+    bool was_inside = hl_hooks_this_thread.inside;
+    hl_hooks_this_thread.inside = true; /* the object's block is not to be entered */
+    hl_hooks_this_thread.last_block = unclaimed;
+    PyObject *object = PyByteArray_FromStringAndSize(NULL, 0);
+    bool reached = hl_hooks_this_thread.last_block != unclaimed;
+    if (object != NULL)
+        Py_DECREF(object);
+    else
+        PyErr_Clear();
+    hl_hooks_this_thread.last_block = 0;
+    hl_hooks_this_thread.inside = was_inside;
+    return reached;
+}
+
 void hl_reftracer_install(void)
 {
     void *data;
     PyRefTracer now = PyRefTracer_GetTracer(&data);
-    if (buried || now == trace)
+    if (now == trace || (now != NULL && reaches_ours()))
         return;
     previous = now;
     previous_data = data;
@@ -42,10 +60,7 @@ void hl_reftracer_install(void)
 void hl_reftracer_remove(void)
 {
     void *data;
-    PyRefTracer now = PyRefTracer_GetTracer(&data);
-    /* An empty slot: some other tool has cleared it, ours is not in any chain. */
-    buried = now != trace && now != NULL;
-    if (now == trace)
+    if (PyRefTracer_GetTracer(&data) == trace)
         PyRefTracer_SetTracer(previous, previous_data);
 }
 

@@ -57,11 +57,20 @@ static void prepare_process(void)
     (void)Py_AtExit(end_tracing);
 }
 
+/* Another tool that stops may put back the allocators that it found, without ours: the stdlib's tracemalloc does. */
+static void hook_again(void)
+{
+    hl_hooks_install();
+    hl_reftracer_install();
+}
+
 hl_status hl_tracer_start(uint32_t nframe)
 {
     hl_lock_take(&control);
     hl_status status = HL_OK;
-    if (!hl_tracer_is_tracing()) {
+    if (hl_tracer_is_tracing()) {
+        hook_again();
+    } else {
         hl_ledger fresh;
         hl_shadow shadow;
         status = hl_ledger_open(&fresh, nframe, 0);
@@ -201,6 +210,10 @@ static hl_status snapshot(bool peak, hl_snapshot **made)
 
 hl_status hl_tracer_snapshot(hl_snapshot **made)
 {
+    hl_lock_take(&control);
+    if (hl_tracer_is_tracing())
+        hook_again();
+    hl_lock_give(&control);
     return snapshot(false, made);
 }
 

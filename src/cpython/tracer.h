@@ -3,8 +3,8 @@
  * There is one ledger a process, whatever the number of interpreters: allocators are process-wide too. The tracer owns
  * it and the hooks that feed it.
  *
- * Threading: hl_tracer_start and hl_tracer_stop need an attached thread state (the GIL of some interpreter) and exclude
- * each other by a lock of their own; the rest may be called from any thread. Nothing here creates a Python object or
+ * Threading: hl_tracer_start, hl_tracer_stop and hl_tracer_snapshot need an attached thread state (the GIL of some
+ * interpreter); the rest may be called from any thread. Nothing here creates a Python object or
  * sets a Python exception.
  */
 #ifndef HL_TRACER_H
@@ -15,7 +15,8 @@
 /* Most frames a traceback may keep, as in the stdlib. */
 #define HL_MOST_FRAMES 65535
 
-/* Start with tracebacks of at most `nframe` frames (1 to HL_MOST_FRAMES); no-op while tracing. */
+/* Start with tracebacks of at most `nframe` frames (1 to HL_MOST_FRAMES). While tracing, it only sees to it that the hooks
+ * are still there. */
 hl_status hl_tracer_start(uint32_t nframe) HL_MUST_USE;
 /* Stop and forget every entry; no-op when stopped. Snapshots stay valid. */
 void hl_tracer_stop(void);
@@ -41,7 +42,7 @@ typedef struct {
 /* Memory obtained from the system, by use. Zeros but for `snapshots` when stopped. */
 void hl_tracer_memory(hl_tracer_bytes *bytes);
 
-/* The ledger as it is now. HL_STOPPED when not tracing. */
+/* The ledger as it is now. HL_STOPPED when not tracing. Sees to the hooks, as hl_tracer_start does. */
 hl_status hl_tracer_snapshot(hl_snapshot **snapshot) HL_MUST_USE;
 /* The ledger as it was at the peak: the greatest traced memory since start, clear or reset_peak. */
 hl_status hl_tracer_peak(hl_snapshot **snapshot) HL_MUST_USE;

@@ -39,10 +39,10 @@ static inline bool check_equal(uint64_t found, uint64_t wanted, const char *what
 
 #define CHECK(condition) check_that((condition), #condition, __FILE__, __LINE__)
 #define CHECK_EQUAL(found, wanted) check_equal((uint64_t)(found), (uint64_t)(wanted), #found, __FILE__, __LINE__)
-#define CHECK_OR_RETURN(condition)                                                                                     \
-    do {                                                                                                               \
-        if (!CHECK(condition))                                                                                         \
-            return;                                                                                                    \
+#define CHECK_OR_RETURN(condition) \
+    do {                           \
+        if (!CHECK(condition))     \
+            return;                \
     } while (0)
 
 /* Numbers that look random and are the same in every run. */
@@ -80,11 +80,11 @@ static inline int check_run(const check_test *tests, size_t count, int argc, cha
 }
 
 #define TEST(function) {#function, function}
-#define CHECK_MAIN(...)                                                                                                \
-    int main(int argc, char **argv)                                                                                    \
-    {                                                                                                                  \
-        static const check_test tests[] = {__VA_ARGS__};                                                               \
-        return check_run(tests, sizeof tests / sizeof *tests, argc, argv);                                             \
+#define CHECK_MAIN(...)                                                    \
+    int main(int argc, char **argv)                                        \
+    {                                                                      \
+        static const check_test tests[] = {__VA_ARGS__};                   \
+        return check_run(tests, sizeof tests / sizeof *tests, argc, argv); \
     }
 
 #endif

@@ -43,11 +43,20 @@ typedef struct {
 } sample_name;
 
 #define SAMPLE_NAME(literal) {literal, sizeof(literal) - 1}
-static const sample_name sample_files[] = {
-    SAMPLE_NAME("/lib/json/decoder.py"), SAMPLE_NAME("/lib/json/encoder.py"), SAMPLE_NAME("/lib/json/decoder.pyc"),
-    SAMPLE_NAME("/lib/json/"), SAMPLE_NAME("/lib/re.py"), SAMPLE_NAME("<unknown>"), SAMPLE_NAME(""), SAMPLE_NAME("a"),
-    SAMPLE_NAME("a\0"), SAMPLE_NAME("a\0b"), SAMPLE_NAME("\303\251.py"), SAMPLE_NAME("\355\240\200"),
-    SAMPLE_NAME("\356\200\200"), SAMPLE_NAME("\360\237\230\200.pyc")};
+static const sample_name sample_files[] = {SAMPLE_NAME("/lib/json/decoder.py"),
+                                           SAMPLE_NAME("/lib/json/encoder.py"),
+                                           SAMPLE_NAME("/lib/json/decoder.pyc"),
+                                           SAMPLE_NAME("/lib/json/"),
+                                           SAMPLE_NAME("/lib/re.py"),
+                                           SAMPLE_NAME("<unknown>"),
+                                           SAMPLE_NAME(""),
+                                           SAMPLE_NAME("a"),
+                                           SAMPLE_NAME("a\0"),
+                                           SAMPLE_NAME("a\0b"),
+                                           SAMPLE_NAME("\303\251.py"),
+                                           SAMPLE_NAME("\355\240\200"),
+                                           SAMPLE_NAME("\356\200\200"),
+                                           SAMPLE_NAME("\360\237\230\200.pyc")};
 enum { SAMPLE_FILES = sizeof sample_files / sizeof *sample_files };
 
 /* Few lines and functions, so that lines meet again under another function, and stacks under other lines. */

@@ -76,10 +76,10 @@ static void check_filtered(const hl_snapshot *snapshot, const hl_filter *filters
 
 static hl_filter any_filter(uint64_t *seed)
 {
-    static const char *const patterns[] = {"*",    "*.py",    "/lib/json/*", "a",     "a?",
-                                           "?.py", "nothing", "",            "[!<]*", "*.pyc"};
-    hl_filter filter = pattern_filter(check_below(seed, 2) == 0,
-                                      patterns[check_below(seed, sizeof patterns / sizeof *patterns)]);
+    static const char *const patterns[] = {"*",       "*.py", "/lib/json/*", "a",    "a?", "?.py",
+                                           "nothing", "",     "[!<]*",       "*.pyc"};
+    hl_filter filter =
+        pattern_filter(check_below(seed, 2) == 0, patterns[check_below(seed, sizeof patterns / sizeof *patterns)]);
     filter.any_line = check_below(seed, 2) == 0;
     filter.line = (int64_t)check_below(seed, 6) - 1;
     filter.all_frames = check_below(seed, 2) == 0;

@@ -112,10 +112,10 @@ static void check_vectors(const vector *vectors, size_t count)
             printf("    pattern %s, name %s\n", vectors[i].pattern.bytes, vectors[i].name.bytes);
 }
 
-#define VECTORS(array)                                                                                                 \
-    static void matches_##array(void)                                                                                  \
-    {                                                                                                                  \
-        check_vectors(array, sizeof array / sizeof *array);                                                            \
+#define VECTORS(array)                                      \
+    static void matches_##array(void)                       \
+    {                                                       \
+        check_vectors(array, sizeof array / sizeof *array); \
     }
 VECTORS(plain)
 VECTORS(stars)
@@ -133,8 +133,8 @@ static void survives_random_bytes(void)
     for (int i = 0; i < 50000; i++) {
         char bytes[24];
         for (size_t j = 0; j < sizeof bytes; j++)
-            bytes[j] = check_below(&seed, 3) == 0 ? (char)check_random(&seed)
-                                                  : signs[check_below(&seed, sizeof signs - 1)];
+            bytes[j] =
+                check_below(&seed, 3) == 0 ? (char)check_random(&seed) : signs[check_below(&seed, sizeof signs - 1)];
         text pattern = {bytes, check_below(&seed, 14)}, name = {bytes + 14, check_below(&seed, 10)};
         (void)match(pattern, name);
     }

@@ -260,6 +260,29 @@ static void few_rows_of_a_large_book(void)
     hl_book_drop(small);
 }
 
+/* One file, hundreds of lines, half of them in both books: lines meet by file and line, not by file or hash alone. */
+static void many_lines_in_two_books(void)
+{
+    enum { ROWS = 500 };
+    hl_book *books[2] = {sample_book(false), sample_book(false)};
+    hl_snapshot *snapshots[2];
+    for (int i = 0; i < 2; i++) {
+        sample_must(hl_snapshot_new(books[i], ROWS, &snapshots[i]));
+        for (uint32_t j = 0; j < ROWS; j++) {
+            hl_location_id location = sample_location(books[i], "a.py", 4, j + (i == 0 ? 0 : ROWS / 2), "f");
+            snapshots[i]->rows[j] = (hl_row){.size = j, .live = 1};
+            sample_must(hl_book_stack(books[i], &location, 1, 1, &snapshots[i]->rows[j].stack));
+        }
+        hl_snapshot_seal(snapshots[i], ROWS);
+    }
+    for (int i = 0; i < WAYS; i++)
+        check_differences(snapshots[0], snapshots[1], ways[i].key_type, ways[i].cumulative);
+    for (int i = 0; i < 2; i++) {
+        hl_snapshot_drop(snapshots[i]);
+        hl_book_drop(books[i]);
+    }
+}
+
 static void stacks_that_differ_in_functions_are_one(void)
 {
     hl_book *book = sample_book(false);
@@ -342,10 +365,9 @@ static void failures_leak_nothing(void)
             hl_difference *differences = NULL;
             size_t count;
             (void)hl_os_fail_every(n);
-            hl_status status =
-                i < WAYS ? hl_group_rows(snapshot, ways[i].key_type, ways[i].cumulative, &groups, &count)
-                         : hl_group_compare(snapshot, old, ways[i - WAYS].key_type, ways[i - WAYS].cumulative,
-                                            &differences, &count);
+            hl_status status = i < WAYS ? hl_group_rows(snapshot, ways[i].key_type, ways[i].cumulative, &groups, &count)
+                                        : hl_group_compare(snapshot, old, ways[i - WAYS].key_type,
+                                                           ways[i - WAYS].cumulative, &differences, &count);
             failed = hl_os_fail_every(0);
             CHECK(status == HL_OK || (failed != 0 && status == HL_NO_MEMORY));
             unnoticed += status == HL_OK && failed != 0;
@@ -363,5 +385,5 @@ static void failures_leak_nothing(void)
 }
 
 CHECK_MAIN(TEST(random_statistics), TEST(random_differences), TEST(few_rows_of_a_large_book),
-           TEST(stacks_that_differ_in_functions_are_one), TEST(very_deep_stacks), TEST(no_rows_no_groups),
-           TEST(failures_leak_nothing))
+           TEST(many_lines_in_two_books), TEST(stacks_that_differ_in_functions_are_one), TEST(very_deep_stacks),
+           TEST(no_rows_no_groups), TEST(failures_leak_nothing))

@@ -19,10 +19,10 @@ typedef struct {
     const run *runs; /* ends with no units */
 } vector;
 
+/* clang-format off */
 #define B(...) sizeof((uint8_t[]){__VA_ARGS__}), (const uint8_t[]){__VA_ARGS__}
 #define R(...) (const run[]){__VA_ARGS__, {0, 0}}
 
-/* clang-format off */
 static const vector vectors[] = {
     /* 3.11: long forms, thousands of lines forth and back */
     {1, B(0x80, 0x00, 0xd8, 0x0c, 0x0d, 0xf4, 0x70, 0x5d, 0x01, 0x00, 0x0a, 0x0b, 0xf4, 0x00, 0x00, 0x54, 0x03, 0x55,
@@ -88,32 +88,32 @@ static void a_table_cut_short_says_nothing_wrong(void)
         }
 }
 
-#define LINE(first_line, offset, ...)                                                                                  \
+#define LINE(first_line, offset, ...) \
     line_of((const uint8_t[]){__VA_ARGS__}, sizeof((uint8_t[]){__VA_ARGS__}), first_line, offset)
 
 static void forms_one_by_one(void)
 {
-    CHECK_EQUAL(LINE(7, 0, 0x80, 0x00), 7);                               /* short */
-    CHECK_EQUAL(LINE(7, 0, 0xc8, 0x00), 7);                               /* the last short form */
-    CHECK_EQUAL(LINE(7, 0, 0xd0, 0x00, 0x00), 7);                         /* one line: + 0, 1, 2 */
+    CHECK_EQUAL(LINE(7, 0, 0x80, 0x00), 7);       /* short */
+    CHECK_EQUAL(LINE(7, 0, 0xc8, 0x00), 7);       /* the last short form */
+    CHECK_EQUAL(LINE(7, 0, 0xd0, 0x00, 0x00), 7); /* one line: + 0, 1, 2 */
     CHECK_EQUAL(LINE(7, 0, 0xd8, 0x00, 0x00), 8);
     CHECK_EQUAL(LINE(7, 0, 0xe0, 0x00, 0x00), 9);
-    CHECK_EQUAL(LINE(7, 0, 0xe8, 0x06), 10);                              /* no columns: + 3, - 3 */
+    CHECK_EQUAL(LINE(7, 0, 0xe8, 0x06), 10); /* no columns: + 3, - 3 */
     CHECK_EQUAL(LINE(7, 0, 0xe8, 0x07), 4);
-    CHECK_EQUAL(LINE(7, 0, 0xf0, 0x42, 0x01, 0x00, 0x01, 0x01), 40);      /* long: two bytes of delta */
-    CHECK_EQUAL(LINE(7, 0, 0xf8), 0);                                     /* no line */
-    CHECK_EQUAL(LINE(7, 2, 0xf8, 0x80, 0x00), 7);                         /* which those after it do not notice */
-    CHECK_EQUAL(LINE(7, 15, 0x87, 0x00, 0xd8, 0x00, 0x00), 7);            /* eight units */
+    CHECK_EQUAL(LINE(7, 0, 0xf0, 0x42, 0x01, 0x00, 0x01, 0x01), 40); /* long: two bytes of delta */
+    CHECK_EQUAL(LINE(7, 0, 0xf8), 0);                                /* no line */
+    CHECK_EQUAL(LINE(7, 2, 0xf8, 0x80, 0x00), 7);                    /* which those after it do not notice */
+    CHECK_EQUAL(LINE(7, 15, 0x87, 0x00, 0xd8, 0x00, 0x00), 7);       /* eight units */
     CHECK_EQUAL(LINE(7, 16, 0x87, 0x00, 0xd8, 0x00, 0x00), 8);
-    CHECK_EQUAL(LINE(0, 0, 0x80, 0x00), 0);                               /* a module's first instruction */
+    CHECK_EQUAL(LINE(0, 0, 0x80, 0x00), 0); /* a module's first instruction */
 }
 
 static void wrong_tables_give_no_line(void)
 {
     CHECK_EQUAL(line_of(NULL, 0, 7, 0), 0);
-    CHECK_EQUAL(LINE(7, 0, 0x00), 0);                                     /* not the start of an entry */
-    CHECK_EQUAL(LINE(7, 0, 0xe8), 0);                                     /* no delta */
-    CHECK_EQUAL(LINE(7, 0, 0xe8, 0x46), 0);                               /* a delta that does not end */
+    CHECK_EQUAL(LINE(7, 0, 0x00), 0);       /* not the start of an entry */
+    CHECK_EQUAL(LINE(7, 0, 0xe8), 0);       /* no delta */
+    CHECK_EQUAL(LINE(7, 0, 0xe8, 0x46), 0); /* a delta that does not end */
     CHECK_EQUAL(LINE(7, 0, 0xe8, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x01), 0);
     CHECK_EQUAL(LINE(7, 0, 0xe8, 0x7e, 0x7f, 0x7f, 0x7f, 0x7f, 0x3f), 0); /* past any line */
     CHECK_EQUAL(LINE(7, 0, 0xe8, 0x11), 0);                               /* before the first */
