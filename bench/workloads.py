@@ -33,7 +33,7 @@ class Employee:
 def objects():
     """Instances with attributes, kept in lists and dicts, then dropped."""
     total = 0
-    for batch in range(7):
+    for batch in range(9):
         staff = [Employee(i, f"employee-{batch}-{i}", 1000.0 + i) for i in range(12_000)]
         by_name = {}
         for employee in staff:
@@ -67,7 +67,7 @@ def json_documents():
         ]
     }
     total = 0
-    for round_ in range(65):
+    for round_ in range(85):
         document["round"] = round_
         text = json.dumps(document)
         document = json.loads(text)
@@ -81,7 +81,7 @@ LOG_LINE = re.compile(r"(?P<when>\d+-\d+-\d+) (?P<level>[A-Z]+) \[(?P<module>\w+
 def strings():
     """Log lines formatted, split, matched, replaced and joined."""
     total = 0
-    for round_ in range(14):
+    for round_ in range(18):
         lines = [
             "{:04d}-{:02d}-{:02d} {} [mod{}] request {} took {:.3f} ms from 10.0.{}.{}".format(
                 2000 + i % 20, i % 12, i % 28, ("INFO", "WARN", "ERROR")[i % 3], i % 40, i, i / 7, i % 256, round_
@@ -142,7 +142,7 @@ def trees():
 def collections_churn():
     """Dicts, sets, tuples and lists made by comprehensions and thrown away."""
     total = 0
-    for round_ in range(110):
+    for round_ in range(150):
         pairs = [(i, i * 1.5 + round_) for i in range(1_000, 2_200)]
         mapping = {key: [value, key] for key, value in pairs}
         squares = {(key % 37, key % 11) for key in mapping}
@@ -195,7 +195,7 @@ def check(number):
 def functions():
     """Generators, coroutines, closures, keyword arguments and exceptions."""
     total = 0
-    for round_ in range(55):
+    for round_ in range(80):
         total += sum(number for number in numbers(4_000) if number % 3)
         for first in range(0, 400, 2):
             total += len(finish(gather(first * 1000)))
@@ -232,7 +232,7 @@ def records():
     """Dataclass records: made, sorted, replaced, turned to dicts and deep-copied."""
     dice = random.Random(11)
     total = 0
-    for round_ in range(5):
+    for round_ in range(8):
         orders = [
             Order(
                 dice.randrange(100),

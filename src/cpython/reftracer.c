@@ -9,20 +9,17 @@
 static PyRefTracer previous;
 static void *previous_data;
 
-/* The largest distance from the start of a block to the object in it: the collector's head and two pointers. */
-enum { MOST_OFFSET = 32 };
-
 static int trace(PyObject *object, PyRefTracerEvent event, void *data)
 {
     (void)data;
     if (event == PyRefTracer_CREATE) {
         /* Mostly the object is in the block that this thread has just been given. The block is claimed once: the next
          * object at this address comes from a freelist. */
-        uintptr_t last = hl_hooks_this_thread.last_block;
+        uintptr_t block = (uintptr_t)object - hl_frames_object_offset(Py_TYPE(object));
+        bool fresh = block == hl_hooks_this_thread.last_block;
         hl_hooks_this_thread.last_block = 0;
-        if (HL_UNLIKELY((uintptr_t)object - last > MOST_OFFSET) &&
-            atomic_load_explicit(&hl_hooks_tracing, memory_order_relaxed))
-            hl_hooks_reattribute((uintptr_t)object - hl_frames_object_offset(Py_TYPE(object)));
+        if (HL_UNLIKELY(!fresh) && atomic_load_explicit(&hl_hooks_tracing, memory_order_relaxed))
+            hl_hooks_reattribute(block);
     }
     return previous == NULL ? 0 : previous(object, event, previous_data);
 }

@@ -17,7 +17,17 @@ FUNCTIONS = [
     "start", "stop", "is_tracing", "clear_traces", "reset_peak", "get_traced_memory", "get_tracemalloc_memory",
     "get_traceback_limit", "get_object_traceback", "take_snapshot", "_get_object_traceback", "_format_size",
 ]  # fmt: skip
-CLASSES = ["Frame", "Traceback", "Trace", "Statistic", "StatisticDiff", "Snapshot", "Filter", "DomainFilter", "BaseFilter"]
+CLASSES = [
+    "Frame",
+    "Traceback",
+    "Trace",
+    "Statistic",
+    "StatisticDiff",
+    "Snapshot",
+    "Filter",
+    "DomainFilter",
+    "BaseFilter",
+]
 METHODS = {
     "Frame": [],
     "Traceback": ["format", "index", "count", "__contains__", "__getitem__"],
@@ -30,7 +40,8 @@ METHODS = {
     "BaseFilter": ["_match"],
     "_Traces": ["__getitem__", "__contains__", "index", "count"],
 }
-ATTRIBUTES = ["filename", "lineno", "_frame", "_frames", "total_nframe", "_trace", "domain", "size", "traceback", "count",
+ATTRIBUTES = ["filename", "lineno", "_frame", "_frames", "total_nframe", "_trace", "domain", "size", "traceback",
+              "count",
               "size_diff", "count_diff", "inclusive", "filename_pattern", "all_frames", "traceback_limit", "traces",
               "_traces", "__dict__", "__doc__"]  # fmt: skip
 SPECIALS = {
@@ -170,7 +181,7 @@ def use(name, pair, source, differences, odd=""):
     for attribute in ("_frames", "_frame", "_trace", "lineno", "inclusive", "traces", "traceback_limit", "size"):
         plan = recipe(source)
         answers = [
-            attempt(lambda o=one, m=module, a=attribute: setattr(o, a, build(m, plan)))[0]
+            attempt(lambda o=one, m=module, a=attribute, p=plan: setattr(o, a, build(m, p)))[0]
             for module, one in zip((heapledger, tracemalloc), pair, strict=True)
         ]
         if answers[0] != answers[1]:
@@ -203,9 +214,15 @@ def run(seed, calls):
         name = source.choice(CLASSES)
         plans = [recipe(source) for _ in range(source.choice([1, 1, 2, 2, 3, 3, 4, 5]))]
         if name == "Snapshot" and source.random() < 0.8:
-            entries = [recipe(source) if source.random() < 0.2 else ("trace", recipe_of_trace(source)) for _ in range(4)]
+            entries = [
+                recipe(source) if source.random() < 0.2 else ("trace", recipe_of_trace(source)) for _ in range(4)
+            ]
             plans = [(source.choice(["list", "tuple"]), entries), ("plain", 1)]
-        odd = "" if name != "Snapshot" or all(map(is_trace, plans[0][1:][0] if plans[0][0] in LISTS else [None])) else "odd "
+        odd = (
+            ""
+            if name != "Snapshot" or all(map(is_trace, plans[0][1:][0] if plans[0][0] in LISTS else [None]))
+            else "odd "
+        )
         if name == "Filter" and source.random() < 0.8:
             plans = [("plain", 21), ("plain", source.choice([26, 27, 28, 29, 30, 31])), *plans[2:]]
         made = both(name, plans, {}, lambda m, *v, n=name: getattr(m, n)(*v), differences)

@@ -1,7 +1,8 @@
 """Ask both implementations the same thing and compare what they answer."""
 
-import heapledger
 import tracemalloc
+
+import heapledger
 
 MODULES = ("heapledger._ledger.", "_tracemalloc.", "tracemalloc.", "heapledger.")
 

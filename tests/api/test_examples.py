@@ -116,7 +116,11 @@ def test_differences(engine):
 def test_traceback_of_the_biggest_block(engine):
     lines = example(TRACEBACK, engine).splitlines()
     assert lines[0] in ("1 memory blocks: 1953.1 KiB", "2 memory blocks: 1953.2 KiB")
-    assert [line.strip() for line in lines[2::2]] == ["block = outer()", "return inner()", "return bytearray(2_000_000)"]
+    assert [line.strip() for line in lines[2::2]] == [
+        "block = outer()",
+        "return inner()",
+        "return bytearray(2_000_000)",
+    ]
     assert re.fullmatch(r'  File "/\S*script\.py", line \d+', lines[1])
 
 
@@ -132,5 +136,6 @@ def test_pretty_top(engine):
 def test_both_engines_print_the_same():
     """The biggest entries, where the engines' own objects do not show."""
     for source in (TOP_TEN, DIFFERENCES, TRACEBACK):
-        first = [example(source, engine).splitlines()[1].rpartition("/")[2] for engine in IMPORTS]
+        # Up to the count: dead objects on freelists count as blocks, and their number depends on what was imported.
+        first = [example(source, engine).splitlines()[1].rpartition("/")[2].partition("count")[0] for engine in IMPORTS]
         assert first[0] == first[1]

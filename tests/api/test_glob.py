@@ -9,7 +9,25 @@ import pytest
 import random_values
 from same import outcome
 
-NAMES = [*random_values.FILES, "a", "aa", "ab", "ba", "a.b", "a-b", "]", "[", "!", "-", "^", "\\", "a]b", "x\ny", "/", "//"]
+NAMES = [
+    *random_values.FILES,
+    "a",
+    "aa",
+    "ab",
+    "ba",
+    "a.b",
+    "a-b",
+    "]",
+    "[",
+    "!",
+    "-",
+    "^",
+    "\\",
+    "a]b",
+    "x\ny",
+    "/",
+    "//",
+]
 
 
 def matches(pattern, name):
@@ -68,7 +86,9 @@ def test_bad_pattern(bad):
     assert outcome(heapledger.Filter, True, bad) == outcome(tracemalloc.Filter, True, bad) or isinstance(bad, bytes)
 
 
-@pytest.mark.parametrize("arguments", [(), ("a",), (5, 1), (None, 1), ("a", 1, 2), ("a", None), ("a.py", "x")], ids=repr)
+@pytest.mark.parametrize(
+    "arguments", [(), ("a",), (5, 1), (None, 1), ("a", 1, 2), ("a", None), ("a.py", "x")], ids=repr
+)
 def test_bad_frames(arguments):
     ours, theirs = heapledger.Filter(True, "a*", 3), tracemalloc.Filter(True, "a*", 3)
     our, their = outcome(ours._match_frame, *arguments), outcome(theirs._match_frame, *arguments)

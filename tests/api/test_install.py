@@ -1,4 +1,4 @@
-"""install and uninstall: heapledger in the place of tracemalloc for the whole process. Each test in a child of its own."""
+"""install and uninstall: heapledger in the place of tracemalloc for the whole process. Each test has a child."""
 
 import re
 import subprocess
@@ -42,7 +42,8 @@ UNDONE = """
     {imports}
     import heapledger
     def state():
-        found = {{name: dict(vars(sys.modules[name])) for name in ("tracemalloc", "_tracemalloc") if name in sys.modules}}
+        names = [name for name in ("tracemalloc", "_tracemalloc") if name in sys.modules]
+        found = {{name: dict(vars(sys.modules[name])) for name in names}}
         return found, sys.modules.get("tracemalloc")
     def same(left, right):
         assert left[1] is right[1]
@@ -77,7 +78,11 @@ def test_undone_without_a_trace():
 
 
 def test_undone_where_nobody_had_imported_it():
-    run(UNDONE.format(imports="assert 'tracemalloc' not in sys.modules", check="assert 'tracemalloc' not in sys.modules"))
+    run(
+        UNDONE.format(
+            imports="assert 'tracemalloc' not in sys.modules", check="assert 'tracemalloc' not in sys.modules"
+        )
+    )
 
 
 def test_uninstall_without_install():
@@ -151,28 +156,30 @@ def test_resource_warnings():
 
 
 def test_pytest_shows_our_tracebacks(tmp_path):
-    """pytest tells where the object of an unraisable exception was allocated when tracemalloc traces."""
+    """pytest tells where the object of a ResourceWarning was allocated when tracemalloc traces."""
     (tmp_path / "test_it.py").write_text(
         "import heapledger\n"
         "heapledger.install()\n"
         "heapledger.start(10)\n"
-        "class Bad:\n"
-        "    def __del__(self):\n"
-        "        raise ValueError('from the finalizer')\n"
         "def test_one():\n"
-        "    bad = Bad()\n"
-        "    del bad\n",
+        "    file = open(__file__)\n"
+        "    del file\n",
         encoding="utf-8",
     )
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-W", "always", "--rootdir", str(tmp_path)]
-    child = subprocess.run([*command, "test_it.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    child = subprocess.run(
+        [*command, "test_it.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
     assert child.returncode == 0, child.stdout + child.stderr
-    assert "from the finalizer" in child.stdout
-    assert re.search(r"Object allocated at:?\n(.*\n)*?.*test_it\.py\", line", child.stdout), child.stdout
+    assert "ResourceWarning: unclosed file" in child.stdout
+    # The stdlib says line 6: pytest keeps the file that its own finalizer reported, which revives it, and the revived
+    # object is a new reference. On 3.11 and 3.12 heapledger is not told of that and says line 5.
+    assert re.search(r"Object allocated at:?\n(.*\n)*?.*test_it\.py\", line [56]\n", child.stdout), child.stdout
 
 
 def test_files_while_installed(tmp_path):
-    run("""
+    run(
+        """
         import sys, heapledger
         heapledger.install()
         import tracemalloc, pickle
@@ -188,7 +195,9 @@ def test_files_while_installed(tmp_path):
         import tracemalloc
         theirs = tracemalloc.Snapshot.load(sys.argv[1])
         assert type(theirs) is tracemalloc.Snapshot and len(theirs.traces) == len(snapshot.traces)
-    """, tmp_path / "file")
+    """,
+        tmp_path / "file",
+    )
 
 
 def test_modules_that_imported_names_before():

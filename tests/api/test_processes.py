@@ -241,7 +241,8 @@ thread = threading.Thread(target=work); thread.start(); thread.join()
 """,
     "with snapshots alive": """
 snapshot = heapledger.take_snapshot(); import builtins
-builtins.kept = [snapshot, snapshot.statistics("traceback"), snapshot.traces[0], list(snapshot.traces), snapshot.traces[0].traceback]
+first = snapshot.traces[0]
+builtins.kept = [snapshot, snapshot.statistics("traceback"), first, list(snapshot.traces), first.traceback]
 cycle = [snapshot]; cycle.append(cycle); snapshot.cycle = cycle
 """,
     "by sys.exit in a callback": """
@@ -273,7 +274,8 @@ assert heapledger.is_tracing()
 
 @pytest.mark.parametrize("case", EXITS)
 def test_exit_while_tracing(case):
-    source = "import sys, threading, time, zlib\nimport heapledger\nheapledger.start(5)\nkept = [bytes(n) for n in range(3000)]\n"
+    source = "import sys, threading, time, zlib\nimport heapledger\nheapledger.start(5)\n"
+    source += "kept = [bytes(n) for n in range(3000)]\n"
     output = run(source + EXITS[case], options=["-W", "ignore"])
     assert output == ("True\n" if case == "in atexit" else "")
 
@@ -281,7 +283,8 @@ def test_exit_while_tracing(case):
 @pytest.mark.parametrize("allocator", ["malloc", "pymalloc", "debug", "malloc_debug", "pymalloc_debug"])
 def test_other_allocators(allocator):
     """PYTHONMALLOC=debug checks block borders: a hook that passes a wrong pointer or size on is found."""
-    run("""
+    run(
+        """
         import sys, zlib, heapledger
         for limit in (1, 10):
             heapledger.start(limit)
@@ -296,7 +299,9 @@ def test_other_allocators(allocator):
             assert heapledger._validate() is None and heapledger.lost_records() == 0
             heapledger.take_snapshot().statistics("traceback")
             heapledger.stop()
-    """, environment={"PYTHONMALLOC": allocator})
+    """,
+        environment={"PYTHONMALLOC": allocator},
+    )
 
 
 def test_little_address_space():
@@ -341,14 +346,17 @@ def test_no_address_space_left():
 
 def test_options_of_the_interpreter():
     for options in (["-X", "dev"], ["-E", "-s"], ["-O"], ["-OO"], ["-X", "importtime"], ["-X", "tracemalloc=3"]):
-        run("""
+        run(
+            """
             import sys, heapledger
             heapledger.start(3)
             block = bytes(3000)
             assert heapledger.get_object_traceback(block)[-1].lineno == 3, heapledger.get_object_traceback(block)
             heapledger.take_snapshot()
             heapledger.stop()
-        """, options=options)
+        """,
+            options=options,
+        )
 
 
 def test_static_interpreter_symbols():

@@ -38,7 +38,7 @@ def modes():
 
 
 def native(limit, seed):
-    """A snapshot of the ledger after some allocations, the stdlib's snapshot of the same traces, and what they are of."""
+    """A snapshot of the ledger, the stdlib's of the same traces, and the objects that they are of."""
     source = random.Random(seed)
     heapledger.start(limit)
 
@@ -240,7 +240,13 @@ def test_filters_of_the_caller():
 def test_filter_attributes():
     for module in MODULES:
         one = module.Filter(True, "a/b.pyc", 5, True, 7)
-        assert (one.inclusive, one.filename_pattern, one.lineno, one.all_frames, one.domain) == (True, "a/b.py", 5, True, 7)
+        assert (one.inclusive, one.filename_pattern, one.lineno, one.all_frames, one.domain) == (
+            True,
+            "a/b.py",
+            5,
+            True,
+            7,
+        )
         assert module.Filter(inclusive=1, filename_pattern="x", lineno=None, all_frames=0, domain=None).inclusive == 1
         with pytest.raises(AttributeError):
             one.filename_pattern = "other"

@@ -1,7 +1,7 @@
 """Compare the traces that two engines have of the same blocks.
 
-A trace is (domain, size, ((file, line), ... newest first), total_nframe). Two lists of them agree when they are equal as
-multisets. Everything else must be an Explanation: named, with the precise condition under which it holds, and taking
+A trace is (domain, size, ((file, line), ... newest first), total_nframe). Two lists of them agree when they are equal
+as multisets. Everything else must be an Explanation: named, with the precise condition under which it holds, and taking
 out of the comparison no more than it must. What it takes out is still compared as far as it can be.
 """
 
@@ -52,8 +52,8 @@ def async_generator_sizes():
 
 
 def resurrection(sizes):
-    """An object that its __del__ keeps alive is a new reference to the interpreter: the stdlib gives it the traceback of
-    that moment. heapledger on 3.11 and 3.12 is not told. `sizes` are those of the objects that the program revives."""
+    """An object that its __del__ keeps alive is a new reference to the interpreter: the stdlib gives it the traceback
+    of that moment. heapledger on 3.11 and 3.12 is not told. `sizes`: of the objects that the program revives."""
     if not NO_REFERENCE_HOOK or not sizes:
         return None
     return Explanation("resurrection", frozenset(sizes), resurrection.__doc__)
@@ -77,11 +77,13 @@ def compare(ours, theirs, limit, ignored_files=(), explanations=()):
     excused_sizes = frozenset().union(*(explanation.sizes for explanation in explanations))
 
     def taking_part(traces):
-        return Counter({
-            trace: count
-            for trace, count in traces.items()
-            if trace[2][0][0] not in ignored_files and trace[1] not in excused_sizes
-        })
+        return Counter(
+            {
+                trace: count
+                for trace, count in traces.items()
+                if trace[2][0][0] not in ignored_files and trace[1] not in excused_sizes
+            }
+        )
 
     ours, theirs = taking_part(ours), taking_part(theirs)
     report.compared = theirs.total()
@@ -105,14 +107,15 @@ def without_cut_total(limit):
 
 def check_totals(traces, limit):
     wrong = [
-        trace for trace in traces
+        trace
+        for trace in traces
         if len(trace[2]) > limit or trace[3] < len(trace[2]) or (trace[3] > len(trace[2]) and len(trace[2]) != limit)
     ]
     return [f"depth and total do not fit the limit {limit}: {show(trace)} total {trace[3]}" for trace in wrong[:5]]
 
 
 def check_counts(ours, theirs, explanation, report):
-    """All traces take part, whatever their file: a block may have gone from the harness to the program by a freelist."""
+    """All traces take part, whatever their file: a freelist may hand a block of the harness to the program."""
     ours_here = Counter({trace: count for trace, count in ours.items() if trace[1] in explanation.sizes})
     theirs_here = Counter({trace: count for trace, count in theirs.items() if trace[1] in explanation.sizes})
     report.excused[explanation.name] = (theirs_here - ours_here).total()
@@ -126,10 +129,14 @@ def check_counts(ours, theirs, explanation, report):
                 f"{explanation.name}: domain {key[0]}, size {key[1]}: the stdlib has {theirs_sums[key]} blocks, "
                 f"heapledger {ours_sums[key]}"
             )
-            report.differences += [f"  stdlib {count} x {show(trace)}" for trace, count in
-                                   first(Counter({t: n for t, n in (theirs_here - ours_here).items() if t[:2] == key}))]
-            report.differences += [f"  heapledger {count} x {show(trace)}" for trace, count in
-                                   first(Counter({t: n for t, n in (ours_here - theirs_here).items() if t[:2] == key}))]
+            report.differences += [
+                f"  stdlib {count} x {show(trace)}"
+                for trace, count in first(Counter({t: n for t, n in (theirs_here - ours_here).items() if t[:2] == key}))
+            ]
+            report.differences += [
+                f"  heapledger {count} x {show(trace)}"
+                for trace, count in first(Counter({t: n for t, n in (ours_here - theirs_here).items() if t[:2] == key}))
+            ]
 
 
 def check_sums(what, ours, theirs, key, report):

@@ -89,8 +89,17 @@ class Writer:
     def statement(self, depth):
         kinds = [self.assign] * 4 + [self.keep] * 4 + [self.mutate] * 3 + [self.forget]
         if depth < 4:
-            kinds += [self.loop, self.condition, self.attempt, self.attempt, self.closure, self.generator, self.execute,
-                      self.manager, self.keep_generator]
+            kinds += [
+                self.loop,
+                self.condition,
+                self.attempt,
+                self.attempt,
+                self.closure,
+                self.generator,
+                self.execute,
+                self.manager,
+                self.keep_generator,
+            ]
         self.random.choice(kinds)(depth)
 
     def guarded(self, text):
@@ -119,16 +128,20 @@ class Writer:
 
     def mutate(self, depth):
         name, pick = self.name(), self.random.choice
-        self.line(pick([
-            f"if isinstance({name}, list) and len({name}) < 99: {name}.extend([{self.expression(2)}] * 7)",
-            f"if isinstance({name}, list): {name}.insert(0, {self.expression(2)})",
-            f"if isinstance({name}, list): del {name}[3:]",
-            f"if isinstance({name}, dict): {name}[{self.number()}] = {self.expression(2)}",
-            f"if isinstance({name}, dict): {name}.update((i, str(i)) for i in range(9))",
-            f"if isinstance({name}, bytearray): {name} += bytes({self.random.randrange(700)})",
-            f"if isinstance({name}, bytearray): del {name}[5:]",
-            f"if hasattr({name}, '__dict__'): {name}.extra{self.random.randrange(9)} = {self.expression(2)}",
-        ]))
+        self.line(
+            pick(
+                [
+                    f"if isinstance({name}, list) and len({name}) < 99: {name}.extend([{self.expression(2)}] * 7)",
+                    f"if isinstance({name}, list): {name}.insert(0, {self.expression(2)})",
+                    f"if isinstance({name}, list): del {name}[3:]",
+                    f"if isinstance({name}, dict): {name}[{self.number()}] = {self.expression(2)}",
+                    f"if isinstance({name}, dict): {name}.update((i, str(i)) for i in range(9))",
+                    f"if isinstance({name}, bytearray): {name} += bytes({self.random.randrange(700)})",
+                    f"if isinstance({name}, bytearray): del {name}[5:]",
+                    f"if hasattr({name}, '__dict__'): {name}.extra{self.random.randrange(9)} = {self.expression(2)}",
+                ]
+            )
+        )
 
     def loop(self, depth):
         variable = self.fresh("i")
@@ -169,7 +182,7 @@ class Writer:
         name, known = self.fresh("inner"), list(self.names)
         self.line(f"def {name}(x, y=None):")
         self.names = [*known, "x", "y"]
-        # Only what is bound before the closure may be read in it; assigning makes it local, so it assigns new names only.
+        # It reads what is bound before it; assigning would make a name local, so it assigns a new one.
         self.line(f"    fresh_x = {self.expression(1)}")
         self.line(f"    return [x, y, fresh_x, {self.expression(2)}]")
         self.names = known

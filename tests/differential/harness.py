@@ -25,6 +25,7 @@ def run(code, limit):
     namespace = {"__name__": "program", "__file__": code.co_filename}
     start_theirs, start_ours = tracemalloc.start, heapledger.start
     clear_theirs, clear_ours = tracemalloc.clear_traces, heapledger.clear_traces
+    take, traces_of_ours, traces_of_theirs = heapledger.take_snapshot, heapledger._get_traces, tracemalloc._get_traces
     gc.collect()  # also empties the freelists
     start_theirs(limit)
     start_ours(limit)
@@ -35,16 +36,17 @@ def run(code, limit):
     kept = namespace["main"]()
     wait_for_threads()
     gc.collect()  # empty freelists: what the engines make below does not take blocks from the program
-    snapshot = heapledger.take_snapshot()
-    ours = heapledger._get_traces()
-    theirs = tracemalloc._get_traces()
+    # No attribute is looked up between these: the interpreter's cache of methods may drop the last reference to a name.
+    snapshot = take()
+    ours = traces_of_ours()
+    theirs = traces_of_theirs()
     problem = heapledger._validate()
     heapledger.stop()
     tracemalloc.stop()
     del kept
     measuring = {(HERE, run.__code__.co_firstlineno + offset) for offset in MEASURING_LINES}
     problems = [] if problem is None else [f"_validate: {problem}"]
-    problems += statistics_differ(snapshot, ours)
+    problems += statistics_differ(snapshot)
     return without(ours, measuring), without(theirs, measuring), problems, namespace
 
 
@@ -56,10 +58,7 @@ def wait_for_threads():
 
 def without(traces, places):
     """Leave out what the engines made for their answers."""
-    return [
-        trace for trace in traces
-        if trace[2][0] not in places and not trace[2][0][0].startswith(IGNORED_FOLDERS)
-    ]
+    return [trace for trace in traces if trace[2][0] not in places and not trace[2][0][0].startswith(IGNORED_FOLDERS)]
 
 
 def lines_of(function, *texts):
@@ -72,9 +71,9 @@ def lines_of(function, *texts):
 MEASURING_LINES = lines_of(run, "snapshot = ", "ours = ", "theirs = ")
 
 
-def statistics_differ(snapshot, traces):
+def statistics_differ(snapshot):
     """heapledger's own sums against the stdlib's over heapledger's traces."""
-    plain = tracemalloc.Snapshot(traces, snapshot.traceback_limit)
+    plain = tracemalloc.Snapshot(snapshot.traces._traces, snapshot.traceback_limit)
     found = []
     for key_type in ("lineno", "traceback", "filename"):
         ours = sorted((tuple(map(str, one.traceback)), one.size, one.count) for one in snapshot.statistics(key_type))
@@ -99,8 +98,15 @@ def main():
         if heapledger.lost_records():
             differences.append(f"{heapledger.lost_records()} lost records")
         in_program = sum(trace[2][0][0] == path for trace in theirs)
-        answer.append({"limit": limit, "differences": differences, "compared": report.compared,
-                       "in_program": in_program, "excused": report.excused})
+        answer.append(
+            {
+                "limit": limit,
+                "differences": differences,
+                "compared": report.compared,
+                "in_program": in_program,
+                "excused": report.excused,
+            }
+        )
         del ours, theirs, namespace
     json.dump(answer, sys.stdout)
 

@@ -1,4 +1,4 @@
-"""Random programs, both engines at once: the same traces. A failure names the seed; generator.py SEED prints the program."""
+"""Random programs, both engines at once: the same traces. generator.py SEED prints the program of a failure."""
 
 import both_engines
 import generator

@@ -14,7 +14,9 @@ def main():
     blocks += [bytes(1 << shift) for shift in range(3, 21)]
     blocks += [(None,) * size for size in range(100)] + [[None] * size for size in range(100)]
     blocks += ["a" * size for size in range(200)] + ["\u20ac" * size for size in range(200)]
-    blocks += [1 << shift for shift in range(0, 4000, 13)] + [ctypes.create_string_buffer(size) for size in range(1, 90)]
+    blocks += [1 << shift for shift in range(0, 4000, 13)] + [
+        ctypes.create_string_buffer(size) for size in range(1, 90)
+    ]
     blocks += [Structure(size, b"x") for size in range(20)] + [struct.Struct("i" * size) for size in range(30)]
     blocks += [type(f"Slotted{size}", (), {"__slots__": [f"s{n}" for n in range(size)]})() for size in range(20)]
     del blocks[::5]

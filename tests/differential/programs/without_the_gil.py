@@ -16,8 +16,19 @@ def work(number, results):
     squeezer = bz2.BZ2Compressor()
     squeezer.compress(data)
     filters = [{"id": lzma.FILTER_LZMA2, "preset": 0}]
-    results.append((compressors, packed, unpacker, plain, squeezer, lzma.compress(data, lzma.FORMAT_RAW, filters=filters),
-                    hashlib.sha256(data), hashlib.blake2b(data), bz2.compress(data)))
+    results.append(
+        (
+            compressors,
+            packed,
+            unpacker,
+            plain,
+            squeezer,
+            lzma.compress(data, lzma.FORMAT_RAW, filters=filters),
+            hashlib.sha256(data),
+            hashlib.blake2b(data),
+            bz2.compress(data),
+        )
+    )
 
 
 def main():
