@@ -17,6 +17,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import harness
 import workloads
@@ -54,12 +55,13 @@ def measure(mode, loop):
         tracer.stop()
 
 
-def collected(mode, loop):
+def collected(mode, loop, preload):
     """Instructions of one turn of `loop` in `mode`."""
     _title, _size, count = LOOPS[loop]
     command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
     command += [f"--toggle-collect=hl_bench_{loop}", *harness.child_command("callgrind", {"mode": mode, "loop": loop})]
-    done = subprocess.run(command, capture_output=True, text=True, env=harness.child_environment())
+    environment = harness.child_environment() | {"LD_PRELOAD": preload}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     found = re.search(r"Collected\s*:\s*(\d+)", done.stderr)
     if done.returncode != 0 or found is None or int(found[1]) == 0:
         raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr[-4000:]}")
@@ -67,15 +69,15 @@ def collected(mode, loop):
     return int(found[1]) / (count + warm)
 
 
-def count_all():
+def count_all(preload):
     """{"loop, nframe": instructions that tracing adds to one turn}."""
     counts = {}
     for loop, (title, _size, _count) in LOOPS.items():
-        plain = collected("untraced", loop)
+        plain = collected("untraced", loop, preload)
         for mode in MODES[1:]:
             nframe = harness.MODES[mode].nframe
             name = f"{title}, {nframe} frame{'s' if nframe > 1 else ''}"
-            counts[name] = round(collected(mode, loop) - plain, 1)
+            counts[name] = round(collected(mode, loop, preload) - plain, 1)
             print(f"{VERSION}: {name}: {counts[name]} instructions", flush=True)
     return counts
 
@@ -109,8 +111,11 @@ def main():
         return 2
     harness.chosen_modes(MODES)
     recorded = json.loads(options.baseline.read_text()) if options.baseline.exists() else {}
-    with harness.noop_built():
-        counts = count_all()
+    with harness.noop_built(), tempfile.TemporaryDirectory() as folder:
+        preload = f"{folder}/membarrier.so"
+        source = str(harness.HERE / "membarrier.c")
+        subprocess.run([*harness.compiler(), "-O2", "-shared", "-fPIC", source, "-o", preload, "-ldl"], check=True)
+        counts = count_all(preload)
     if options.update:
         recorded[VERSION] = {"built with": compiled_with(), "instructions": counts}
         options.baseline.write_text(json.dumps(dict(sorted(recorded.items())), indent=2) + os.linesep)

@@ -304,7 +304,7 @@ const char *hl_ledger_validate(const hl_ledger *ledger)
         return wrong;
     if (missing != ledger->in_transit)
         return "live blocks have no entry";
-    if (live != ledger->map.blocks + in_side + ledger->in_transit)
+    if (live != hl_map_blocks(&ledger->map) + in_side + ledger->in_transit)
         return "live counts do not add up to the entries";
     if (traced != ledger->traced)
         return "live counts times sizes are not the traced memory";

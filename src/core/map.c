@@ -46,28 +46,26 @@ static void spread(uint64_t from, uint64_t to, uintptr_t page_address)
     uint32_t old_shift = hl_map_shift(from);
     for (uintptr_t offset = 0; offset < PAGE_BYTES; offset += (uintptr_t)1 << old_shift) {
         uint32_t entry = *hl_map_slot(from, page_address + offset);
-        if (entry == 0)
-            continue;
-        uintptr_t address = page_address + offset + ((uintptr_t)(entry >> HL_MAP_SITE_BITS) << 4);
-        *hl_map_slot(to, address) = hl_map_start(to, address) | (entry & HL_MAP_MOST_SITES);
+        if (entry != 0)
+            *hl_map_slot(to, hl_map_address(from, page_address + offset, entry)) = entry;
     }
 }
 
-hl_status hl_map_prepare(hl_map *map, uintptr_t address, uint32_t shift)
+uint64_t *hl_map_prepare(hl_map *map, uintptr_t address, uint32_t shift)
 {
     uint64_t **leaf = &map->leaves[address >> HL_MAP_LEAF_SHIFT];
     if (*leaf == NULL) {
         *leaf = hl_os_map(LEAF_BYTES);
         if (*leaf == NULL)
-            return HL_NO_MEMORY;
+            return NULL;
         map->used[map->used_leaves++] = (uint32_t)(address >> HL_MAP_LEAF_SHIFT);
     }
     uint64_t *page = hl_map_page(map, address);
     if (*page != 0 && hl_map_shift(*page) <= shift)
-        return HL_OK;
+        return page;
     void *slots = hl_pool_alloc(map->pool, slots_bytes(shift));
     if (slots == NULL)
-        return HL_NO_MEMORY;
+        return NULL;
     uint64_t old = *page;
     uint64_t made = (uint64_t)(uintptr_t)slots | (shift - HL_MAP_FINEST);
     if (old != 0) {
@@ -76,7 +74,7 @@ hl_status hl_map_prepare(hl_map *map, uintptr_t address, uint32_t shift)
         hl_pool_free(map->pool, (void *)(uintptr_t)(old & HL_MAP_SLOTS_MASK), slots_bytes(hl_map_shift(old)));
     }
     *page = made;
-    return HL_OK;
+    return page;
 }
 
 void hl_map_page_emptied(hl_map *map, uint64_t *page)
@@ -104,13 +102,22 @@ size_t hl_map_memory(const hl_map *map)
     return bytes + hl_pool_memory(map->pool);
 }
 
+uint64_t hl_map_blocks(const hl_map *map)
+{
+    uint64_t blocks = 0;
+    for (uint32_t i = 0; i < map->used_leaves; i++)
+        for (uint32_t j = 0; j < HL_MAP_PAGES_PER_LEAF; j++)
+            blocks += (map->leaves[map->used[i]][j] & ~HL_MAP_QUEUED) / HL_MAP_ONE_LIVE;
+    return blocks;
+}
+
 static void each_in_page(uint64_t page, uintptr_t start, hl_map_visitor visit, void *context)
 {
     uintptr_t step = (uintptr_t)1 << hl_map_shift(page);
     for (uintptr_t address = start; address < start + PAGE_BYTES; address += step) {
         uint32_t entry = *hl_map_slot(page, address);
         if (entry != 0)
-            visit(context, address + ((uintptr_t)(entry >> HL_MAP_SITE_BITS) << 4), entry & HL_MAP_MOST_SITES);
+            visit(context, hl_map_address(page, address, entry), entry & HL_MAP_MOST_SITES);
     }
 }
 

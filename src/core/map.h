@@ -8,10 +8,11 @@
  *
  *     leaves[leaf] -> pages[page] = descriptor:  | unused | queued:1 | live:12 | slots' address:44 | shift-3:4 |
  *                                                   63..61    60       59..48        47..4            3..0
- *     slots[offset >> shift] = | offset within the slot / 16 : 8 | site id : 24 |        0: no block starts here
+ *     slots[offset >> shift] = | address bits 11..4 : 8 | site id : 24 |        0: no block starts here
  *
  * The eight bits keep the exact start of the block, so that an address inside a slot but not at the block's start is
- * not taken for it, and a page can be re-cut finer when a smaller block turns up.
+ * not taken for it, and a page can be re-cut finer when a smaller block turns up. A slot spans at most 4 KB, so they
+ * suffice.
  *
  * Why no two live blocks share a slot: addresses are multiples of 16, so a block of n bytes keeps the next start at
  * least round_up(n, 16) away, and 2^shift <= round_up(n, 16) for every block of the page. Addresses that are odd
@@ -52,7 +53,6 @@ typedef struct {
     uint32_t *used;       /* which of them exist: looking would bring a megabyte of zeros into memory */
     uint32_t used_leaves; /* how many */
     hl_pool *pool;        /* the slots */
-    uint64_t blocks;      /* occupied slots */
     uint64_t *queue[HL_MAP_QUEUE]; /* descriptors of pages that became empty, oldest at `queue_at` */
     uint32_t queue_at;
 } hl_map;
@@ -60,7 +60,9 @@ typedef struct {
 hl_status hl_map_open(hl_map *map) HL_MUST_USE;
 void hl_map_close(hl_map *map);
 size_t hl_map_memory(const hl_map *map);
-/* Call `visit` for every block. For validators and tests. */
+/* How many blocks are entered, by the descriptors. For validators and tests, like the next. */
+uint64_t hl_map_blocks(const hl_map *map);
+/* Call `visit` for every block. */
 typedef void (*hl_map_visitor)(void *context, uintptr_t address, uint32_t site);
 void hl_map_each(const hl_map *map, hl_map_visitor visit, void *context);
 
@@ -72,12 +74,11 @@ static inline bool hl_map_takes(uintptr_t address)
 
 static inline uint32_t hl_map_shift_for(uintptr_t address, size_t size)
 {
-    if (address & 8)
+    if (HL_UNLIKELY(address & 8))
         return HL_MAP_FINEST;
     if (size > (size_t)1 << HL_MAP_COARSEST)
         return HL_MAP_COARSEST;
-    size_t spacing = size == 0 ? 16 : (size + 15) & ~(size_t)15;
-    return 63 - (uint32_t)__builtin_clzll(spacing);
+    return 63 - (uint32_t)__builtin_clzll((size + 15) | 16); /* log2 of the size rounded up to 16 */
 }
 
 static inline uint64_t *hl_map_page(const hl_map *map, uintptr_t address)
@@ -97,14 +98,22 @@ static inline uint32_t *hl_map_slot(uint64_t descriptor, uintptr_t address)
     return slots + ((address & ((1u << HL_MAP_PAGE_SHIFT) - 1)) >> hl_map_shift(descriptor));
 }
 
-/* The start of the block within its slot, as kept in the upper eight bits of the slot. */
-static inline uint32_t hl_map_start(uint64_t descriptor, uintptr_t address)
+/* The start of a block, as kept in the upper eight bits of its slot, and back from any address in the slot's span. */
+static inline uint32_t hl_map_start(uintptr_t address)
 {
-    return (uint32_t)((address & ((1u << hl_map_shift(descriptor)) - 1)) >> 4) << HL_MAP_SITE_BITS;
+    return (uint32_t)(address >> 4 << HL_MAP_SITE_BITS);
 }
 
-/* The parts of hl_map_put and hl_map_take that are rare. */
-hl_status hl_map_prepare(hl_map *map, uintptr_t address, uint32_t shift) HL_MUST_USE;
+static inline uintptr_t hl_map_address(uint64_t descriptor, uintptr_t in_span, uint32_t slot)
+{
+    if (hl_map_shift(descriptor) == HL_MAP_FINEST)
+        return in_span & ~(uintptr_t)7;
+    return (in_span & ~(uintptr_t)0xfff) | (uintptr_t)(slot >> HL_MAP_SITE_BITS) << 4;
+}
+
+/* The parts of hl_map_put and hl_map_take that are rare. The first makes the page fit and returns it, or NULL for want of
+ * memory. */
+uint64_t *hl_map_prepare(hl_map *map, uintptr_t address, uint32_t shift);
 void hl_map_page_emptied(hl_map *map, uint64_t *page);
 
 /* What stood in a slot that a new block needed. */
@@ -119,22 +128,21 @@ static inline hl_status hl_map_put(hl_map *map, uintptr_t address, size_t size, 
     uint32_t shift = hl_map_shift_for(address, size);
     uint64_t *page = hl_map_page(map, address);
     if (HL_UNLIKELY(page == NULL || *page == 0 || hl_map_shift(*page) > shift)) {
-        hl_status status = hl_map_prepare(map, address, shift);
-        if (status != HL_OK)
-            return status;
-        page = hl_map_page(map, address);
+        page = hl_map_prepare(map, address, shift);
+        if (page == NULL)
+            return HL_NO_MEMORY;
     }
-    uint32_t *slot = hl_map_slot(*page, address);
-    stale->site = 0;
-    if (HL_UNLIKELY(*slot != 0)) {
-        uintptr_t slot_size = (uintptr_t)1 << hl_map_shift(*page);
-        stale->address = (address & ~(slot_size - 1)) + ((uintptr_t)(*slot >> HL_MAP_SITE_BITS) << 4);
-        stale->site = *slot & HL_MAP_MOST_SITES;
+    uint64_t descriptor = *page;
+    uint32_t *slot = hl_map_slot(descriptor, address);
+    uint32_t old = *slot;
+    *slot = hl_map_start(address) | site;
+    if (HL_LIKELY(old == 0)) {
+        *page = descriptor + HL_MAP_ONE_LIVE;
+        stale->site = 0;
     } else {
-        *page += HL_MAP_ONE_LIVE;
-        map->blocks++;
+        stale->address = hl_map_address(descriptor, address, old);
+        stale->site = old & HL_MAP_MOST_SITES;
     }
-    *slot = hl_map_start(*page, address) | site;
     return HL_OK;
 }
 
@@ -145,25 +153,25 @@ static inline uint32_t *hl_map_find(const hl_map *map, uintptr_t address)
     if (page == NULL || *page == 0)
         return NULL;
     uint32_t *slot = hl_map_slot(*page, address);
-    if (*slot == 0 || (*slot & ~HL_MAP_MOST_SITES) != hl_map_start(*page, address))
-        return NULL;
-    return slot;
+    return *slot != 0 && (*slot & ~HL_MAP_MOST_SITES) == hl_map_start(address) ? slot : NULL;
 }
 
 /* Remove the block and return its site, or 0 when there is none. */
 static inline uint32_t hl_map_take(hl_map *map, uintptr_t address)
 {
-    uint32_t *slot = hl_map_find(map, address);
-    if (slot == NULL)
-        return 0;
-    uint32_t site = *slot & HL_MAP_MOST_SITES;
-    *slot = 0;
-    map->blocks--;
     uint64_t *page = hl_map_page(map, address);
-    *page -= HL_MAP_ONE_LIVE;
-    if (HL_UNLIKELY(*page < HL_MAP_ONE_LIVE)) /* no block left and not in the queue yet */
+    if (page == NULL || *page == 0)
+        return 0;
+    uint64_t descriptor = *page;
+    uint32_t *slot = hl_map_slot(descriptor, address);
+    uint32_t old = *slot;
+    if (HL_UNLIKELY(old == 0 || (old & ~HL_MAP_MOST_SITES) != hl_map_start(address)))
+        return 0;
+    *slot = 0;
+    *page = descriptor -= HL_MAP_ONE_LIVE;
+    if (HL_UNLIKELY(descriptor < HL_MAP_ONE_LIVE)) /* no block left and not in the queue yet */
         hl_map_page_emptied(map, page);
-    return site;
+    return old & HL_MAP_MOST_SITES;
 }
 
 #endif

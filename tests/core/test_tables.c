@@ -175,7 +175,7 @@ static void an_address_within_a_block_is_not_the_block(void)
     CHECK_EQUAL(hl_map_take(&map, 0x10040), 0);
     CHECK_EQUAL(hl_map_take(&map, 0x10030), 5);
     CHECK_EQUAL(hl_map_take(&map, 0x10030), 0);
-    CHECK_EQUAL(map.blocks, 0);
+    CHECK_EQUAL(hl_map_blocks(&map), 0);
     hl_map_close(&map);
 }
 
@@ -218,7 +218,7 @@ static void a_block_released_behind_our_back_is_reported(void)
     CHECK_EQUAL(hl_map_put(&map, 0x20050, 700, 9, &stale), HL_OK); /* overlapping it */
     CHECK_EQUAL(stale.site, 8);
     CHECK_EQUAL(stale.address, 0x20010);
-    CHECK_EQUAL(map.blocks, 1);
+    CHECK_EQUAL(hl_map_blocks(&map), 1);
     hl_map_close(&map);
 }
 
