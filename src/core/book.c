@@ -156,17 +156,18 @@ void hl_book_release_location(hl_book *book, hl_location_id id)
 
 /* Stacks. */
 
-static uint32_t hash_stack(const hl_location_id *locations, uint32_t depth)
-{
-    uint64_t hash = depth;
-    for (uint32_t i = 0; i < depth; i++)
-        hash = (hash ^ locations[i]) * 0x9e3779b97f4a7c15u + (hash >> 29);
-    return (uint32_t)hl_mix(hash);
-}
-
 hl_status hl_book_stack(hl_book *book, const hl_location_id *locations, uint32_t depth, uint32_t total, hl_stack_id *id)
 {
-    uint32_t hash = hash_stack(locations, depth);
+    uint64_t hash = 0;
+    for (uint32_t i = depth; i > 0; i--)
+        hash = hash * HL_STACK_BASE + locations[i - 1];
+    return hl_book_stack_hashed(book, hash, locations, depth, total, id);
+}
+
+hl_status hl_book_stack_hashed(hl_book *book, uint64_t full_hash, const hl_location_id *locations, uint32_t depth,
+                               uint32_t total, hl_stack_id *id)
+{
+    uint32_t hash = (uint32_t)hl_mix(full_hash);
     size_t bytes = (size_t)depth * sizeof *locations;
     for (uint32_t at = hl_table_first(&book->stacks, hash); at != 0; at = hl_table_link(&book->stacks, at)->next) {
         hl_stack *stack = hl_table_at(&book->stacks, at);

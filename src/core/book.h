@@ -77,6 +77,10 @@ hl_status hl_book_location(hl_book *book, hl_string_id file, uint32_t line, hl_s
     HL_MUST_USE;
 hl_status hl_book_stack(hl_book *book, const hl_location_id *locations, uint32_t depth, uint32_t total, hl_stack_id *id)
     HL_MUST_USE;
+/* The same, where the caller has the hash: a polynomial in HL_STACK_BASE over the locations, the newest last. */
+hl_status hl_book_stack_hashed(hl_book *book, uint64_t hash, const hl_location_id *locations, uint32_t depth,
+                               uint32_t total, hl_stack_id *id) HL_MUST_USE;
+#define HL_STACK_BASE UINT64_C(0xd1342543de82ef95)
 /* For a stack interned with a total of 0, by whoever has counted its frames since. */
 void hl_book_set_total(hl_book *book, hl_stack_id id, uint32_t total);
 void hl_book_release_string(hl_book *book, hl_string_id id);

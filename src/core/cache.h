@@ -1,8 +1,7 @@
-/* cache.h: from the instructions of a call stack to the site, without resolving anything.
+/* cache.h: from a stack and a size to the site, without a search.
  *
- * Direct-mapped: a key (instruction addresses, size, domain) has one place, and the last comer has it. A hit compares
- * the whole key, so it is exact; an entry is stale when a code object died since (`generation`) or its
- * site was reclaimed (`life`), and the caller then resolves the stack again.
+ * Direct-mapped: a key (locations, size, domain) has one place, and the last comer has it. A hit compares the locations
+ * with those of the site's stack, so it is exact; an entry is void when its site was reclaimed (`life`).
  *
  * Threading: the ledger's lock.
  */
@@ -13,45 +12,40 @@
 
 /* What a site is looked up by. */
 typedef struct {
-    const uintptr_t *instructions;
+    const hl_location_id *locations; /* newest first */
     uint32_t depth;
     uint32_t domain;
     uint64_t size;
-    uint64_t version; /* equal versions: equal instructions; never 0 */
-    uint64_t hash;    /* hl_cache_hash */
+    uint64_t stack_hash; /* of the locations: see hl_book_stack_hashed */
+    uint64_t version;    /* equal versions, equal locations; never 0 */
 } hl_key;
 
 typedef struct {
-    uint64_t hash;
-    uint64_t version;    /* of the key that was last found equal: its instructions need not be compared again */
-    uint32_t generation; /* 0: empty */
-    uint32_t depth;
+    uint64_t hash;    /* 0: empty */
+    uint64_t version; /* of the key that was last found equal: its locations need not be compared again */
     hl_site_id site;
     uint32_t life;
-    uintptr_t instructions[]; /* `depth` of them; room for the frame limit */
 } hl_cache_entry;
 
+/* Room for the working set of a large program; only the places that are used cost memory. */
+enum { HL_CACHE_LOG2 = 15 };
+
 typedef struct {
-    char *entries;
-    size_t stride; /* bytes from one entry to the next */
-    size_t bytes;
-    uint32_t index_shift; /* 64 - log2 of the number of entries */
+    hl_cache_entry *entries;
 } hl_cache;
 
-/* For keys of at most `nframe` instructions. */
-hl_status hl_cache_open(hl_cache *cache, uint32_t nframe) HL_MUST_USE;
+hl_status hl_cache_open(hl_cache *cache) HL_MUST_USE;
 void hl_cache_close(hl_cache *cache);
+size_t hl_cache_memory(const hl_cache *cache);
 
-/* `stack_hash` is a hash of the instructions alone. */
-static inline uint64_t hl_cache_hash(uint64_t stack_hash, uint64_t size, uint32_t domain)
+static inline uint64_t hl_cache_hash(const hl_key *key)
 {
-    return (stack_hash ^ (stack_hash >> 29)) + (size ^ (uint64_t)domain << 40) * 0xd6e8feb86659fd93u;
+    return (key->stack_hash + (key->size ^ (uint64_t)key->domain << 40) * 0xd6e8feb86659fd93u) | 1;
 }
 
 static inline hl_cache_entry *hl_cache_place(const hl_cache *cache, uint64_t hash)
 {
-    return (hl_cache_entry *)(void *)(cache->entries +
-                                      ((hash * 0x9e3779b97f4a7c15u) >> cache->index_shift) * cache->stride);
+    return cache->entries + ((hash * 0x9e3779b97f4a7c15u) >> (64 - HL_CACHE_LOG2));
 }
 
 #endif

@@ -83,11 +83,8 @@ hl_status hl_codes_learn(hl_codes *codes, hl_book *book, hl_code_id code, uintpt
     return HL_OK;
 }
 
-void hl_codes_forget(hl_codes *codes, hl_book *book, uintptr_t address)
+static void forget(hl_codes *codes, hl_book *book, hl_code_id id)
 {
-    hl_code_id id = hl_codes_find(codes, address);
-    if (id == 0)
-        return;
     hl_code *code = hl_table_at(&codes->codes, id);
     for (uint32_t at = code->first; at != 0;) {
         hl_instruction *known = hl_table_at(&codes->instructions, at);
@@ -98,6 +95,21 @@ void hl_codes_forget(hl_codes *codes, hl_book *book, uintptr_t address)
     }
     hl_book_release_string(book, code->file);
     hl_book_release_string(book, code->name);
+    code->address = 0;
     hl_table_remove(&codes->codes, id);
     codes->generation++;
+}
+
+void hl_codes_forget(hl_codes *codes, hl_book *book, uintptr_t address)
+{
+    hl_code_id id = hl_codes_find(codes, address);
+    if (id != 0)
+        forget(codes, book, id);
+}
+
+void hl_codes_forget_all(hl_codes *codes, hl_book *book)
+{
+    for (hl_code_id id = 1; id <= codes->codes.used; id++)
+        if (hl_codes_at(codes, id)->address != 0)
+            forget(codes, book, id);
 }

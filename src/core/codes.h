@@ -1,8 +1,8 @@
 /* codes.h: what is known about running code: instruction -> location, until its code object dies.
  *
  * A code object's address comes back after it dies, and with it the addresses of its instructions. So everything learnt
- * from one is forgotten the moment its block is freed, and `generation` grows, which makes every cached key that was
- * made of instruction addresses stale.
+ * from one is forgotten the moment its block is freed, and `generation` grows, to tell whoever remembers what an
+ * instruction meant.
  *
  * Threading: the ledger's lock.
  */
@@ -48,6 +48,9 @@ hl_status hl_codes_learn(hl_codes *codes, hl_book *book, hl_code_id code, uintpt
                          hl_location_id *location) HL_MUST_USE;
 /* The block at `address` is freed; it may have been a code object. */
 void hl_codes_forget(hl_codes *codes, hl_book *book, uintptr_t address);
+
+/* Forget them all: some may have died unseen. */
+void hl_codes_forget_all(hl_codes *codes, hl_book *book);
 
 static inline const hl_code *hl_codes_at(const hl_codes *codes, hl_code_id id)
 {

@@ -26,7 +26,7 @@ hl_status hl_ledger_open(hl_ledger *ledger, uint32_t nframe, uint32_t era)
     if (status == HL_OK)
         status = hl_codes_open(&ledger->codes);
     if (status == HL_OK)
-        status = hl_cache_open(&ledger->cache, nframe);
+        status = hl_cache_open(&ledger->cache);
     if (status == HL_OK)
         status = hl_sites_intern(&ledger->sites, ledger->book, 0, 0, UINT32_MAX, 1, &ledger->old_code);
     if (status == HL_OK)
@@ -48,24 +48,17 @@ void hl_ledger_close(hl_ledger *ledger)
     *ledger = (hl_ledger){.era = ledger->era, .lost = ledger->lost};
 }
 
-hl_site_id hl_ledger_site(hl_ledger *ledger, hl_stack_id stack, uint64_t size, uint32_t domain)
+hl_site_id hl_ledger_site(hl_ledger *ledger, const hl_key *key)
 {
+    hl_stack_id stack;
     hl_site_id site;
-    if (hl_sites_intern(&ledger->sites, ledger->book, stack, size, domain, ledger->epoch, &site) != HL_OK)
+    if (hl_book_stack_hashed(ledger->book, key->stack_hash, key->locations, key->depth, 0, &stack) != HL_OK ||
+        hl_sites_intern(&ledger->sites, ledger->book, stack, key->size, key->domain, ledger->epoch, &site) != HL_OK)
         return 0;
+    uint64_t hash = hl_cache_hash(key);
+    *hl_cache_place(&ledger->cache, hash) = (hl_cache_entry){
+        .hash = hash, .version = key->version, .site = site, .life = hl_sites_at(&ledger->sites, site)->life};
     return site;
-}
-
-void hl_ledger_cache(hl_ledger *ledger, const hl_key *key, hl_site_id site)
-{
-    hl_cache_entry *entry = hl_cache_place(&ledger->cache, key->hash);
-    *entry = (hl_cache_entry){.hash = key->hash,
-                              .version = key->version,
-                              .generation = ledger->codes.generation,
-                              .depth = key->depth,
-                              .site = site,
-                              .life = hl_sites_at(&ledger->sites, site)->life};
-    memcpy(entry->instructions, key->instructions, key->depth * sizeof *key->instructions);
 }
 
 /* The side table. */

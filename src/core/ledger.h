@@ -43,10 +43,9 @@ void hl_ledger_close(hl_ledger *ledger);
 
 /* The site for a key, if it is cached; else 0. */
 static inline hl_site_id hl_ledger_cached(const hl_ledger *ledger, const hl_key *key);
-/* The site of a stack, made if need be; takes over the caller's reference to the stack. 0: no memory. */
-hl_site_id hl_ledger_site(hl_ledger *ledger, hl_stack_id stack, uint64_t size, uint32_t domain);
-/* Remember the answer for the next time. */
-void hl_ledger_cache(hl_ledger *ledger, const hl_key *key, hl_site_id site);
+/* The site of a key by search, made if need be, and cached from then on. 0: no memory. A new stack has a total of 0 until
+ * the caller sets it. */
+hl_site_id hl_ledger_site(hl_ledger *ledger, const hl_key *key);
 
 /* Enter a block under a site; `site` 0 counts a lost record. Whatever stood at the address is closed first. */
 static inline void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain,
@@ -85,15 +84,17 @@ bool hl_ledger_leave_side(hl_ledger *ledger, uintptr_t address, uint32_t domain)
 
 static inline hl_site_id hl_ledger_cached(const hl_ledger *ledger, const hl_key *key)
 {
-    hl_cache_entry *entry = hl_cache_place(&ledger->cache, key->hash);
-    if (HL_UNLIKELY(entry->hash != key->hash || entry->generation != ledger->codes.generation))
+    uint64_t hash = hl_cache_hash(key);
+    hl_cache_entry *entry = hl_cache_place(&ledger->cache, hash);
+    if (HL_UNLIKELY(entry->hash != hash))
         return 0;
     const hl_site *site = hl_sites_at(&ledger->sites, entry->site);
     if (HL_UNLIKELY(site->size != key->size || site->domain != key->domain || site->life != entry->life))
         return 0;
     if (entry->version != key->version) {
-        if (HL_UNLIKELY(entry->depth != key->depth || memcmp(entry->instructions, key->instructions,
-                                                             key->depth * sizeof *key->instructions) != 0))
+        const hl_stack *stack = hl_book_get_stack(ledger->book, site->stack);
+        if (HL_UNLIKELY(stack->depth != key->depth ||
+                        memcmp(stack->locations, key->locations, key->depth * sizeof *key->locations) != 0))
             return 0;
         entry->version = key->version;
     }

@@ -6,6 +6,7 @@
 #include <internal/pycore_frame.h>
 #include <internal/pycore_object.h>
 
+#include "resolve.h"
 #include "shadow.h"
 
 typedef _PyInterpreterFrame frame;

@@ -22,25 +22,27 @@ static inline bool tracing(void)
 hl_site_id hl_hooks_site(PyThreadState *thread, uint64_t size, uint32_t domain, bool *lost)
 {
     hl_ledger *ledger = &hl_hooks_ledger;
+    hl_shadow *shadow = &hl_hooks_shadow;
     const void *frame = thread == NULL ? NULL : hl_frames_current(thread);
     if (HL_UNLIKELY(frame != NULL && frame == hl_hooks_this_thread.own_frame)) {
         *lost = false;
         return 0;
     }
-    hl_shadow *shadow = &hl_hooks_shadow;
-    hl_shadow_sync(shadow, hl_frames_complete(frame));
-    hl_key key = {.instructions = hl_shadow_instructions(shadow),
-                  .depth = hl_shadow_depth(shadow),
-                  .version = shadow->version,
-                  .hash = hl_cache_hash(hl_shadow_hash(shadow), size, domain),
-                  .size = size,
-                  .domain = domain};
-    hl_site_id site = hl_ledger_cached(ledger, &key);
-    if (HL_LIKELY(site != 0))
-        return site;
-    site = hl_resolve_site(ledger, shadow, size, domain);
-    if (site != 0)
-        hl_ledger_cache(ledger, &key, site);
+    frame = hl_frames_complete(frame);
+    hl_site_id site = 0;
+    if (HL_UNLIKELY(frame == NULL)) {
+        site = hl_resolve_unknown(ledger, size, domain);
+    } else if (HL_LIKELY(hl_shadow_sync(shadow, ledger, frame))) {
+        hl_key key = {.locations = shadow->locations + shadow->top,
+                      .depth = hl_shadow_depth(shadow),
+                      .domain = domain,
+                      .size = size,
+                      .stack_hash = hl_shadow_hash(shadow),
+                      .version = shadow->version};
+        site = hl_ledger_cached(ledger, &key);
+        if (HL_UNLIKELY(site == 0))
+            site = hl_resolve_site(ledger, shadow, &key);
+    }
     *lost = site == 0;
     return site;
 }
@@ -250,8 +252,9 @@ static bool reaches_ours(const PyMemAllocatorEx *top)
     return hl_hooks_this_thread.probed;
 }
 
-void hl_hooks_install(void)
+bool hl_hooks_install(void)
 {
+    bool put = false;
     hl_frames_prepare();
     for (int i = 0; i < DOMAINS; i++) {
         PyMemAllocatorEx now;
@@ -262,7 +265,9 @@ void hl_hooks_install(void)
         PyMemAllocatorEx ours = hooks[domains[i]];
         ours.ctx = now.ctx;
         PyMem_SetAllocator(domains[i], &ours);
+        put = true;
     }
+    return put;
 }
 
 void hl_hooks_remove(void)

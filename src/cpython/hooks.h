@@ -28,9 +28,9 @@ extern hl_ledger hl_hooks_ledger;     /* open while tracing */
 extern hl_shadow hl_hooks_shadow;     /* likewise */
 extern _Atomic bool hl_hooks_tracing; /* changes under the lock; a hook that sees false passes through */
 
-/* Put our hooks on all three domains, unless they are there already, on top or below another tool's. Needs an attached
- * thread state. */
-void hl_hooks_install(void);
+/* Put our hooks on all three domains, unless they are there already, on top or below another tool's. Returns whether any
+ * had to be put there. Needs an attached thread state. */
+bool hl_hooks_install(void);
 /* Take them off again, except where another tool has put its own on top: there ours stay and pass through. */
 void hl_hooks_remove(void);
 

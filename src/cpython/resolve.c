@@ -9,8 +9,6 @@
 #include "../core/linetable.h"
 #include "frames.h"
 
-enum { MOST_TOTAL = UINT16_MAX };
-
 /* Room for a name's UTF-8, reused under the ledger's lock. */
 static hl_region text;
 
@@ -73,17 +71,14 @@ static hl_status know_code(hl_ledger *ledger, PyCodeObject *code, hl_code_id *id
     return hl_codes_add(&ledger->codes, ledger->book, (uintptr_t)code, file, name, id);
 }
 
-static hl_status locate(hl_ledger *ledger, const void *frame, hl_location_id *location)
+hl_status hl_resolve_location(hl_ledger *ledger, const void *frame, hl_location_id *location)
 {
-    uintptr_t instruction = hl_frames_instruction(frame);
-    *location = hl_codes_location(&ledger->codes, instruction);
-    if (*location != 0)
-        return HL_OK;
     PyCodeObject *code = hl_frames_code(frame);
     hl_code_id id;
     hl_status status = know_code(ledger, code, &id);
     if (status != HL_OK)
         return status;
+    uintptr_t instruction = hl_frames_instruction(frame);
     const uint8_t *table = (const uint8_t *)PyBytes_AS_STRING(code->co_linetable);
     size_t length = (size_t)PyBytes_GET_SIZE(code->co_linetable);
     size_t offset = instruction - hl_frames_first_instruction(code);
@@ -91,7 +86,36 @@ static hl_status locate(hl_ledger *ledger, const void *frame, hl_location_id *lo
     return hl_codes_learn(&ledger->codes, ledger->book, id, instruction, line, location);
 }
 
-static hl_site_id resolve_unknown(hl_ledger *ledger, uint64_t size, uint32_t domain)
+/* Frames below the window; as in the stdlib, the total saturates. */
+static uint32_t total_depth(const hl_shadow *shadow, uint32_t depth)
+{
+    enum { MOST_TOTAL = UINT16_MAX };
+    uint32_t total = depth;
+    const void *frame = shadow->frames[shadow->top + depth - 1];
+    while (total < MOST_TOTAL && (frame = hl_frames_caller(frame)) != NULL)
+        total++;
+    return total;
+}
+
+static void set_total(hl_ledger *ledger, hl_site_id site, uint32_t total)
+{
+    hl_book_set_total(ledger->book, hl_sites_at(&ledger->sites, site)->stack, total);
+}
+
+static bool is_new(const hl_ledger *ledger, hl_site_id site)
+{
+    return hl_book_get_stack(ledger->book, hl_sites_at(&ledger->sites, site)->stack)->total == 0;
+}
+
+hl_site_id hl_resolve_site(hl_ledger *ledger, const hl_shadow *shadow, const hl_key *key)
+{
+    hl_site_id site = hl_ledger_site(ledger, key);
+    if (site != 0 && is_new(ledger, site)) /* stacks that are known must not cost a walk */
+        set_total(ledger, site, total_depth(shadow, key->depth));
+    return site;
+}
+
+hl_site_id hl_resolve_unknown(hl_ledger *ledger, uint64_t size, uint32_t domain)
 {
     static const char unknown[] = "<unknown>";
     hl_string_id file;
@@ -102,43 +126,10 @@ static hl_site_id resolve_unknown(hl_ledger *ledger, uint64_t size, uint32_t dom
     hl_book_release_string(ledger->book, file);
     if (status != HL_OK)
         return 0;
-    hl_stack_id stack;
-    status = hl_book_stack(ledger->book, &location, 1, 1, &stack);
+    hl_key key = {.locations = &location, .depth = 1, .domain = domain, .size = size, .stack_hash = location};
+    hl_site_id site = hl_ledger_site(ledger, &key);
     hl_book_release_location(ledger->book, location);
-    return status == HL_OK ? hl_ledger_site(ledger, stack, size, domain) : 0;
-}
-
-/* Frames from `oldest` downwards that the window does not have; as in the stdlib, the total saturates. */
-static uint32_t total_from(const void *oldest, uint32_t depth)
-{
-    uint32_t total = depth;
-    for (const void *frame = hl_frames_caller(oldest); frame != NULL && total < MOST_TOTAL;
-         frame = hl_frames_caller(frame))
-        total++;
-    return total;
-}
-
-hl_site_id hl_resolve_site(hl_ledger *ledger, hl_shadow *shadow, uint64_t size, uint32_t domain)
-{
-    uint32_t depth = hl_shadow_depth(shadow);
-    if (depth == 0)
-        return resolve_unknown(ledger, size, domain);
-    if (shadow->generation != ledger->codes.generation) {
-        /* A code object died; some instruction may have another meaning now. */
-        memset(shadow->locations, 0, shadow->count * sizeof *shadow->locations);
-        shadow->generation = ledger->codes.generation;
-    }
-    for (uint32_t i = 0; i < depth; i++) {
-        uint32_t at = shadow->count - 1 - i;
-        hl_location_id *location = &shadow->locations[at];
-        if (*location == 0 && locate(ledger, shadow->frames[at], location) != HL_OK)
-            return 0;
-        shadow->resolved[i] = *location;
-    }
-    hl_stack_id stack;
-    if (hl_book_stack(ledger->book, shadow->resolved, depth, 0, &stack) != HL_OK)
-        return 0;
-    if (hl_book_get_stack(ledger->book, stack)->total == 0) /* a new one: the others must not cost a walk */
-        hl_book_set_total(ledger->book, stack, total_from(shadow->frames[shadow->count - depth], depth));
-    return hl_ledger_site(ledger, stack, size, domain);
+    if (site != 0)
+        set_total(ledger, site, 1);
+    return site;
 }

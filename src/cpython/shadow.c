@@ -8,9 +8,9 @@ enum { BELOW = 4096 };
 hl_status hl_shadow_open(hl_shadow *shadow, uint32_t window)
 {
     size_t page = hl_os_page(), room = (size_t)window + BELOW;
-    size_t bytes = room * (sizeof(void *) + sizeof(uintptr_t) + sizeof(uint64_t) + sizeof(hl_location_id)) +
-                   window * (sizeof(void *) + sizeof(hl_location_id));
-    *shadow = (hl_shadow){.window = window, .room = (uint32_t)room, .base_power = 1};
+    size_t bytes = room * (sizeof(void *) + sizeof(uintptr_t) + sizeof(hl_location_id) + sizeof(uint64_t)) +
+                   window * sizeof(void *);
+    *shadow = (hl_shadow){.window = window, .room = (uint32_t)room, .top = (uint32_t)room, .base_power = 1};
     shadow->bytes = (bytes + page - 1) / page * page;
     char *memory = hl_os_map(shadow->bytes);
     if (memory == NULL)
@@ -20,9 +20,8 @@ hl_status hl_shadow_open(hl_shadow *shadow, uint32_t window)
     shadow->hashes = (uint64_t *)(void *)(shadow->instructions + room);
     shadow->pending = (const void **)(void *)(shadow->hashes + room);
     shadow->locations = (hl_location_id *)(void *)(shadow->pending + window);
-    shadow->resolved = shadow->locations + room;
     for (uint32_t i = 0; i < window; i++)
-        shadow->base_power *= HL_SHADOW_BASE;
+        shadow->base_power *= HL_STACK_BASE;
     return HL_OK;
 }
 

@@ -1,7 +1,7 @@
 /* shadow.h: the call stack as last seen, so that the next look at it is cheap.
  *
  * Most allocations come from a stack that differs from the last one in a frame or two. The shadow keeps the frames seen
- * last, oldest first, and is brought up to date instead of walked anew:
+ * last, with their locations, and is brought up to date instead of walked anew:
  *
  *   1. From the current frame, find the newest frame that the shadow has too. Callees lie at higher addresses than their
  *      callers nearly always, so this is a merge of two sorted lists; where they do not, more is read again.
@@ -9,11 +9,12 @@
  *      processor does not have to wait for one frame's link to look at the next frame: it predicts that the link is the
  *      one in the shadow. A frame is read only after its callee's link has been compared with it, so what is read exists.
  *   3. Put the new frames on top.
- *   4. Hash from the lowest change upwards. The hash is a polynomial, so that of the window (the newest frames up to the
- *      limit) is the difference of two:  hash(window) = hashes[top] - hashes[bottom - 1] * base^window.
+ *   4. Find the locations of what is new, and hash from the lowest change upwards. The hash is a polynomial, so that of
+ *      the window (the newest frames up to the limit) is the difference of two:
+ *          hash(window) = hashes[top] - hashes[below the window] * base^window
  *
- *     frames  0 ............ bottom ........ top           locations[i]: of instructions[i], 0 if not resolved yet
- *                            '---- window ---'
+ *     arrays, newest first:   0 . . . . top ............. bottom ............ room
+ *                             (free)    '---- window ----'  kept for returns
  *
  * Nothing is taken on trust: after a sync the window is what a walk of the whole stack would have found.
  *
@@ -22,21 +23,20 @@
 #ifndef HL_SHADOW_H
 #define HL_SHADOW_H
 
-#include "../core/book.h"
+#include "../core/ledger.h"
 
 typedef struct {
-    const void **frames;       /* complete frames, oldest first */
+    const void **frames;       /* complete frames, from `top` on, newest first */
     uintptr_t *instructions;   /* where they are */
-    uint64_t *hashes;          /* of all instructions up to this one */
-    hl_location_id *locations; /* valid for `generation` of the ledger's codes */
+    hl_location_id *locations; /* of the instructions, valid for `generation` of the ledger's codes */
+    uint64_t *hashes;          /* of all locations from the oldest to this one */
     const void **pending;      /* scratch: new frames, newest first */
-    hl_location_id *resolved;  /* scratch: the window's locations, newest first */
     size_t bytes;
     uint32_t window; /* the frame limit */
     uint32_t room;
-    uint32_t count;
-    bool rooted;         /* the first frame has no caller */
-    uint32_t generation; /* of `locations` */
+    uint32_t top;
+    bool rooted;         /* the oldest frame has no caller */
+    uint32_t generation; /* 0: nothing in here is valid */
     uint64_t base_power; /* base^window */
     uint64_t version;    /* grows with every change of the window */
 } hl_shadow;
@@ -44,30 +44,22 @@ typedef struct {
 hl_status hl_shadow_open(hl_shadow *shadow, uint32_t window) HL_MUST_USE;
 void hl_shadow_close(hl_shadow *shadow);
 
-#define HL_SHADOW_BASE UINT64_C(0xd1342543de82ef95)
-
-/* Bring the shadow up to date with the calling thread's stack, whose newest complete frame is `frame` (NULL: none). */
-void hl_shadow_sync(hl_shadow *shadow, const void *frame);
+/* Bring the shadow up to date with the calling thread's stack, whose newest complete frame is `frame`. False when there is
+ * no memory for a location; the shadow is then empty. */
+bool hl_shadow_sync(hl_shadow *shadow, hl_ledger *ledger, const void *frame) HL_MUST_USE;
 
 /* How many frames the window has. */
 static inline uint32_t hl_shadow_depth(const hl_shadow *shadow)
 {
-    return shadow->count < shadow->window ? shadow->count : shadow->window;
-}
-
-/* The window's instructions, oldest first. */
-static inline const uintptr_t *hl_shadow_instructions(const hl_shadow *shadow)
-{
-    return shadow->instructions + (shadow->count - hl_shadow_depth(shadow));
+    uint32_t count = shadow->room - shadow->top;
+    return count < shadow->window ? count : shadow->window;
 }
 
 static inline uint64_t hl_shadow_hash(const hl_shadow *shadow)
 {
-    if (shadow->count == 0)
-        return 0;
-    uint64_t hash = shadow->hashes[shadow->count - 1];
-    if (shadow->count > shadow->window)
-        hash -= shadow->hashes[shadow->count - 1 - shadow->window] * shadow->base_power;
+    uint64_t hash = shadow->hashes[shadow->top];
+    if (shadow->room - shadow->top > shadow->window)
+        hash -= shadow->hashes[shadow->top + shadow->window] * shadow->base_power;
     return hash;
 }
 

@@ -4,45 +4,59 @@
 #ifndef HL_SHADOW_SYNC_H
 #define HL_SHADOW_SYNC_H
 
+/* No location yet. */
+enum { UNRESOLVED = 0 };
+
 static inline void set_instruction(hl_shadow *shadow, uint32_t at, uintptr_t instruction)
 {
     shadow->instructions[at] = instruction;
-    shadow->locations[at] = 0;
+    shadow->locations[at] = UNRESOLVED;
 }
 
-/* Step 4. */
-static inline void hash_from(hl_shadow *shadow, uint32_t low)
+/* Step 4, from the oldest change, `low`, to the top. */
+static inline bool resolve_from(hl_shadow *shadow, hl_ledger *ledger, uint32_t low)
 {
-    uint64_t hash = low == 0 ? 0 : shadow->hashes[low - 1];
-    for (uint32_t i = low; i < shadow->count; i++) {
-        hash = hash * HL_SHADOW_BASE + shadow->instructions[i];
+    uint64_t hash = low + 1 == shadow->room ? 0 : shadow->hashes[low + 1];
+    shadow->version++;
+    for (uint32_t i = low + 1; i-- > shadow->top;) {
+        hl_location_id *location = &shadow->locations[i];
+        if (*location == UNRESOLVED) {
+            *location = hl_codes_location(&ledger->codes, shadow->instructions[i]);
+            if (HL_UNLIKELY(*location == UNRESOLVED) &&
+                hl_resolve_location(ledger, shadow->frames[i], location) != HL_OK) {
+                shadow->top = shadow->room;
+                return false;
+            }
+        }
+        hash = hash * HL_STACK_BASE + *location;
         shadow->hashes[i] = hash;
     }
-    shadow->version++;
+    return true;
 }
 
 /* Forget everything and walk. */
-static void walk_anew(hl_shadow *shadow, const frame *f)
+static bool walk_anew(hl_shadow *shadow, hl_ledger *ledger, const frame *f)
 {
     uint32_t count = 0;
     for (; f != NULL && count < shadow->window; f = hl_frames_caller(f))
         shadow->pending[count++] = f;
     shadow->rooted = f == NULL;
-    shadow->count = count;
+    shadow->generation = ledger->codes.generation;
+    shadow->top = shadow->room - count;
     for (uint32_t i = 0; i < count; i++) {
-        const frame *next = shadow->pending[count - 1 - i];
-        shadow->frames[i] = next;
-        set_instruction(shadow, i, instruction_of(next));
+        const frame *next = shadow->pending[i];
+        shadow->frames[shadow->top + i] = next;
+        set_instruction(shadow, shadow->top + i, instruction_of(next));
     }
-    hash_from(shadow, 0);
+    return resolve_from(shadow, ledger, shadow->room - 1);
 }
 
-/* Step 2: check the `need` newest of the first `top` frames. Returns the lowest index whose instruction has changed,
- * `top` if none has, or UINT32_MAX if these are not the frames that are there now. */
+/* Step 2: check `need` frames from `top` on. Returns the oldest one whose instruction has changed, `top - 1` if none has,
+ * or UINT32_MAX if these are not the frames that are there now. */
 static inline uint32_t check(hl_shadow *shadow, uint32_t top, uint32_t need)
 {
-    uint32_t low = top;
-    for (uint32_t i = top - 1;; i--) {
+    uint32_t low = top - 1;
+    for (uint32_t i = top;; i++) {
         const frame *f = shadow->frames[i];
         if (HL_UNLIKELY(instruction_of(f) != shadow->instructions[i])) {
             if (!is_complete(f))
@@ -52,86 +66,80 @@ static inline uint32_t check(hl_shadow *shadow, uint32_t top, uint32_t need)
         }
         if (--need == 0)
             return low;
+        bool oldest = i + 1 == shadow->room;
         const frame *caller = f->previous;
-        const frame *expected = i == 0 ? NULL : shadow->frames[i - 1];
+        const frame *expected = oldest ? NULL : shadow->frames[i + 1];
         if (HL_UNLIKELY(caller != expected) && hl_frames_complete(caller) != expected)
             return UINT32_MAX;
-        if (i == 0)
+        if (HL_UNLIKELY(oldest))
             return shadow->rooted ? low : UINT32_MAX;
     }
 }
 
-/* Make room on top by forgetting all but the newest `keep` of the first `top` frames. */
+/* Make room on top by forgetting all but `keep` frames from `top` on. Returns the new top. */
 static uint32_t make_room(hl_shadow *shadow, uint32_t top, uint32_t keep)
 {
-    uint32_t from = top - keep;
-    memmove(shadow->frames, shadow->frames + from, keep * sizeof *shadow->frames);
-    memmove(shadow->instructions, shadow->instructions + from, keep * sizeof *shadow->instructions);
-    memmove(shadow->locations, shadow->locations + from, keep * sizeof *shadow->locations);
-    shadow->rooted = shadow->rooted && from == 0;
-    return keep;
+    uint32_t to = shadow->room - keep;
+    memmove(shadow->frames + to, shadow->frames + top, keep * sizeof *shadow->frames);
+    memmove(shadow->instructions + to, shadow->instructions + top, keep * sizeof *shadow->instructions);
+    memmove(shadow->locations + to, shadow->locations + top, keep * sizeof *shadow->locations);
+    shadow->rooted = shadow->rooted && to == top;
+    return to;
 }
 
 /* With a window of one frame there is nothing below to check. */
-static inline void sync_one(hl_shadow *shadow, const frame *f)
+static inline bool sync_one(hl_shadow *shadow, hl_ledger *ledger, const frame *f)
 {
+    uint32_t at = shadow->room - 1;
     uintptr_t instruction = instruction_of(f);
-    if (shadow->count == 1 && shadow->frames[0] == f && shadow->instructions[0] == instruction)
-        return;
-    shadow->count = 1;
-    shadow->frames[0] = f;
-    set_instruction(shadow, 0, instruction);
-    hash_from(shadow, 0);
+    shadow->frames[at] = f;
+    if (HL_LIKELY(shadow->top == at && shadow->instructions[at] == instruction))
+        return true;
+    shadow->top = at;
+    set_instruction(shadow, at, instruction);
+    return resolve_from(shadow, ledger, at);
 }
 
-void hl_shadow_sync(hl_shadow *shadow, const void *current)
+bool hl_shadow_sync(hl_shadow *shadow, hl_ledger *ledger, const void *current)
 {
     const frame *f = current;
-    if (HL_UNLIKELY(f == NULL)) {
-        walk_anew(shadow, NULL);
-        return;
-    }
-    if (shadow->window == 1) {
-        sync_one(shadow, f);
-        return;
-    }
+    if (HL_UNLIKELY(shadow->generation != ledger->codes.generation)) /* an instruction may have another meaning now */
+        return walk_anew(shadow, ledger, f);
+    if (shadow->window == 1)
+        return sync_one(shadow, ledger, f);
     /* Step 1. */
-    uint32_t top = shadow->count, fresh = 0;
+    uint32_t top = shadow->top, fresh = 0;
     for (;;) {
-        while (top > 0 && (uintptr_t)shadow->frames[top - 1] > (uintptr_t)f)
-            top--;
-        if (top > 0 && shadow->frames[top - 1] == f)
+        while (top < shadow->room && (uintptr_t)shadow->frames[top] > (uintptr_t)f)
+            top++;
+        if (top == shadow->room)
+            return walk_anew(shadow, ledger, current);
+        if (shadow->frames[top] == f)
             break;
-        if (top == 0 || fresh + 1 == shadow->window) {
-            walk_anew(shadow, current);
-            return;
-        }
+        if (fresh + 1 == shadow->window)
+            return walk_anew(shadow, ledger, current);
         shadow->pending[fresh++] = f;
         f = hl_frames_caller(f);
-        if (f == NULL) {
-            walk_anew(shadow, current);
-            return;
-        }
+        if (f == NULL)
+            return walk_anew(shadow, ledger, current);
     }
     uint32_t low = check(shadow, top, shadow->window - fresh);
-    if (HL_UNLIKELY(low == UINT32_MAX)) {
-        walk_anew(shadow, current);
-        return;
-    }
-    if (low == top && fresh == 0 && top == shadow->count)
-        return; /* the same stack again */
+    if (HL_UNLIKELY(low == UINT32_MAX))
+        return walk_anew(shadow, ledger, current);
+    if (low + 1 == top && fresh == 0 && top == shadow->top)
+        return true; /* the same stack again */
     /* Step 3. */
-    if (HL_UNLIKELY(top + fresh > shadow->room)) {
+    if (HL_UNLIKELY(fresh > top)) {
         top = make_room(shadow, top, shadow->window - fresh);
-        low = 0;
+        low = shadow->room - 1;
     }
     while (fresh > 0) {
         const frame *next = shadow->pending[--fresh];
-        shadow->frames[top] = next;
-        set_instruction(shadow, top++, instruction_of(next));
+        shadow->frames[--top] = next;
+        set_instruction(shadow, top, instruction_of(next));
     }
-    shadow->count = top;
-    hash_from(shadow, low);
+    shadow->top = top;
+    return resolve_from(shadow, ledger, low);
 }
 
 #endif

@@ -60,7 +60,11 @@ static void prepare_process(void)
 /* Another tool that stops may put back the allocators that it found, without ours: the stdlib's tracemalloc does. */
 static void hook_again(void)
 {
-    hl_hooks_install();
+    if (hl_hooks_install()) {
+        hl_gate_enter(&hl_hooks_gate);
+        hl_codes_forget_all(&hl_hooks_ledger.codes, hl_hooks_ledger.book);
+        hl_gate_leave(&hl_hooks_gate);
+    }
     hl_reftracer_install();
 }
 
@@ -81,7 +85,7 @@ hl_status hl_tracer_start(uint32_t nframe)
         }
         if (status == HL_OK) {
             prepare_process();
-            hl_hooks_install();
+            (void)hl_hooks_install();
             hl_gate_enter(&hl_hooks_gate);
             fresh.era = hl_hooks_ledger.era + 1;
             hl_hooks_ledger = fresh;
@@ -172,8 +176,7 @@ void hl_tracer_memory(hl_tracer_bytes *bytes)
         bytes->map = hl_map_memory(&ledger->map) + hl_table_memory(&ledger->side);
         bytes->sites = hl_table_memory(&ledger->sites.table);
         bytes->names = hl_book_memory(ledger->book);
-        bytes->caches = hl_codes_memory(&ledger->codes) + hl_os_resident(ledger->cache.entries, ledger->cache.bytes) +
-                        hl_hooks_shadow.bytes;
+        bytes->caches = hl_codes_memory(&ledger->codes) + hl_cache_memory(&ledger->cache) + hl_hooks_shadow.bytes;
     }
     hl_gate_leave(&hl_hooks_gate);
 }

@@ -35,6 +35,15 @@ static uint32_t domain_of(uint32_t at)
     return at % 8 == 3 ? 389047 : 0;
 }
 
+static hl_key key_of(const hl_location_id *locations, uint32_t depth, uint64_t size, uint32_t domain)
+{
+    static uint64_t version;
+    hl_key key = {.locations = locations, .depth = depth, .domain = domain, .size = size, .version = ++version};
+    for (uint32_t i = depth; i > 0; i--)
+        key.stack_hash = key.stack_hash * HL_STACK_BASE + locations[i - 1];
+    return key;
+}
+
 /* The site of one of the model's stacks. 0: no memory. */
 static hl_site_id site_of(hl_ledger *ledger, uint32_t stack, uint64_t size, uint32_t domain)
 {
@@ -52,9 +61,12 @@ static hl_site_id site_of(hl_ledger *ledger, uint32_t stack, uint64_t size, uint
         if (status != HL_OK)
             break;
     }
-    hl_stack_id id;
-    if (made == depth && hl_book_stack(ledger->book, locations, depth, depth, &id) == HL_OK)
-        site = hl_ledger_site(ledger, id, size, domain);
+    if (made == depth) {
+        hl_key key = key_of(locations, depth, size, domain);
+        site = hl_ledger_cached(ledger, &key);
+        if (site == 0)
+            site = hl_ledger_site(ledger, &key);
+    }
     while (made > 0)
         hl_book_release_location(ledger->book, locations[--made]);
     return site;
@@ -311,17 +323,11 @@ static void a_dead_code_object_is_forgotten(void)
         CHECK_OR_RETURN(hl_codes_add(&ledger->codes, ledger->book, code, file, name, &id) == HL_OK);
         CHECK_OR_RETURN(hl_codes_learn(&ledger->codes, ledger->book, id, code + 100, 7, &location) == HL_OK);
         CHECK_EQUAL(hl_codes_location(&ledger->codes, code + 100), location);
-        uintptr_t instructions[] = {code + 100};
-        hl_key key = {.instructions = instructions, .depth = 1, .size = 300, .version = 1, .hash = 12345};
-        hl_site_id site = site_of(ledger, 1, 300, 0);
-        hl_ledger_cache(ledger, &key, site);
-        CHECK_EQUAL(hl_ledger_cached(ledger, &key), site);
         CHECK_EQUAL(ledger->traced, known ? 300 : 0);
         CHECK(hl_ledger_leave(ledger, code, 0));
         CHECK(ledger->codes.generation != generation);
         CHECK_EQUAL(hl_codes_location(&ledger->codes, code + 100), 0);
         CHECK_EQUAL(hl_codes_find(&ledger->codes, code), 0);
-        CHECK_EQUAL(hl_ledger_cached(ledger, &key), 0);
         CHECK(hl_ledger_validate(ledger) == NULL);
     }
     hl_ledger_close(ledger);
@@ -331,26 +337,33 @@ static void the_cache_compares_whole_keys(void)
 {
     CHECK_OR_RETURN(begin(1));
     hl_ledger *ledger = &the_history.ledger;
-    uintptr_t one[] = {100, 200, 300}, other[] = {100, 200, 301};
-    hl_site_id site = site_of(ledger, 2, 64, 0);
-    hl_key key = {.instructions = one, .depth = 3, .size = 64, .version = 1, .hash = 77};
-    hl_ledger_cache(ledger, &key, site);
+    hl_string_id file;
+    hl_location_id one[3], other[3];
+    CHECK_OR_RETURN(hl_book_string(ledger->book, "a.py", 4, &file) == HL_OK);
+    for (uint32_t i = 0; i < 3; i++)
+        CHECK_OR_RETURN(hl_book_location(ledger->book, file, i + 1, 0, &one[i]) == HL_OK);
+    memcpy(other, one, sizeof one);
+    other[2] = one[0];
+    hl_key key = key_of(one, 3, 64, 0);
+    CHECK_EQUAL(hl_ledger_cached(ledger, &key), 0);
+    hl_site_id site = hl_ledger_site(ledger, &key);
+    CHECK(site != 0);
+    CHECK_EQUAL(hl_ledger_cached(ledger, &key), site);
     hl_key wrong = key;
-    wrong.instructions = other; /* the same hash, another stack */
-    wrong.version = 2;
+    wrong.locations = other; /* the same hash, another stack */
+    wrong.version++;
+    CHECK_EQUAL(hl_ledger_cached(ledger, &wrong), 0);
+    wrong = key;
+    wrong.depth = 2;
+    wrong.version++;
     CHECK_EQUAL(hl_ledger_cached(ledger, &wrong), 0);
     wrong = key;
     wrong.size = 65;
     CHECK_EQUAL(hl_ledger_cached(ledger, &wrong), 0);
-    wrong = key;
-    wrong.domain = 1;
-    CHECK_EQUAL(hl_ledger_cached(ledger, &wrong), 0);
-    wrong = key;
-    wrong.depth = 2;
-    wrong.version = 3;
-    CHECK_EQUAL(hl_ledger_cached(ledger, &wrong), 0);
-    key.version = 4;
+    key.version += 5;
     CHECK_EQUAL(hl_ledger_cached(ledger, &key), site);
+    hl_sites_at(&ledger->sites, site)->life++; /* reclaimed, and perhaps another site's now */
+    CHECK_EQUAL(hl_ledger_cached(ledger, &key), 0);
     hl_ledger_close(ledger);
 }
 
