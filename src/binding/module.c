@@ -196,10 +196,20 @@ static int module_exec(PyObject *module)
     return find_stdlib(state) && make_types(module, state) && add_types(module, state) ? 0 : -1;
 }
 
-#define STATE_OBJECTS(X)                                                                                     \
-    X(source)                                                                                                \
-    X(own_work) X(frame) X(traceback) X(trace) X(traces) X(statistic) X(difference) X(base_filter) X(filter) \
-        X(domain_filter) X(snapshot) X(stdlib_memory)
+#define STATE_OBJECTS(X) \
+    X(source)            \
+    X(own_work)          \
+    X(frame)             \
+    X(traceback)         \
+    X(trace)             \
+    X(traces)            \
+    X(statistic)         \
+    X(difference)        \
+    X(base_filter)       \
+    X(filter)            \
+    X(domain_filter)     \
+    X(snapshot)          \
+    X(stdlib_memory)
 
 static int module_traverse(PyObject *module, visitproc visit, void *arg)
 {

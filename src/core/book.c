@@ -130,8 +130,7 @@ hl_status hl_book_location(hl_book *book, hl_string_id file, uint32_t line, hl_s
     if (status != HL_OK)
         return status;
     hl_location *made = hl_table_at(&book->locations, *id);
-    *made = (hl_location){
-        .file = file, .name = name, .line = line, .line_id = line_id == 0 ? *id : line_id, .refs = 1};
+    *made = (hl_location){.file = file, .name = name, .line = line, .line_id = line_id == 0 ? *id : line_id, .refs = 1};
     ((hl_string *)hl_table_at(&book->strings, file))->refs++;
     if (name != 0)
         ((hl_string *)hl_table_at(&book->strings, name))->refs++;

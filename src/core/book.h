@@ -73,10 +73,10 @@ void hl_book_drop(hl_book *book);
 /* Intern. A new or found string or location is returned with one reference more, which the caller owns and gives back
  * with the matching release; a stack keeps its own references to its locations. */
 hl_status hl_book_string(hl_book *book, const char *bytes, size_t length, hl_string_id *id) HL_MUST_USE;
-hl_status hl_book_location(hl_book *book, hl_string_id file, uint32_t line, hl_string_id name, hl_location_id *id)
-    HL_MUST_USE;
-hl_status hl_book_stack(hl_book *book, const hl_location_id *locations, uint32_t depth, uint32_t total, hl_stack_id *id)
-    HL_MUST_USE;
+hl_status hl_book_location(hl_book *book, hl_string_id file, uint32_t line, hl_string_id name,
+                           hl_location_id *id) HL_MUST_USE;
+hl_status hl_book_stack(hl_book *book, const hl_location_id *locations, uint32_t depth, uint32_t total,
+                        hl_stack_id *id) HL_MUST_USE;
 /* The same, where the caller has the hash: a polynomial in HL_STACK_BASE over the locations, the newest last. */
 hl_status hl_book_stack_hashed(hl_book *book, uint64_t hash, const hl_location_id *locations, uint32_t depth,
                                uint32_t total, hl_stack_id *id) HL_MUST_USE;

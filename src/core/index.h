@@ -20,9 +20,9 @@ typedef struct {
 } hl_link;
 
 typedef struct {
-    hl_region items;   /* item_size bytes each */
-    hl_region links;   /* hl_link each */
-    hl_region heads;   /* uint32_t each */
+    hl_region items; /* item_size bytes each */
+    hl_region links; /* hl_link each */
+    hl_region heads; /* uint32_t each */
     uint32_t item_size;
     uint32_t most;     /* greatest id that may be used */
     uint32_t used;     /* greatest id ever used */

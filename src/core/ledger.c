@@ -107,7 +107,7 @@ static hl_status put(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32
 {
     hl_map_stale stale = {0};
     hl_status status = hl_ledger_in_map(address, domain) ? hl_map_put(&ledger->map, address, size, site, &stale)
-                                               : side_put(ledger, address, domain, site, &stale);
+                                                         : side_put(ledger, address, domain, site, &stale);
     if (HL_UNLIKELY(stale.site != 0))
         hl_ledger_count_out(ledger, stale.address, stale.site);
     return status;
@@ -215,11 +215,8 @@ size_t hl_ledger_rows(const hl_ledger *ledger)
 
 static hl_row row_of(const hl_site *site, uint64_t live)
 {
-    return (hl_row){.size = site->size,
-                    .live = live,
-                    .allocated = site->allocated,
-                    .stack = site->stack,
-                    .domain = site->domain};
+    return (hl_row){
+        .size = site->size, .live = live, .allocated = site->allocated, .stack = site->stack, .domain = site->domain};
 }
 
 hl_status hl_ledger_fill(hl_ledger *ledger, bool peak, hl_snapshot *snapshot, size_t room)

@@ -20,8 +20,8 @@ typedef struct {
 static inline void hl_lock_take(hl_lock *lock)
 {
     uint32_t seen = 0;
-    if (HL_LIKELY(atomic_compare_exchange_strong_explicit(&lock->word, &seen, 1, memory_order_acquire,
-                                                          memory_order_relaxed)))
+    if (HL_LIKELY(
+            atomic_compare_exchange_strong_explicit(&lock->word, &seen, 1, memory_order_acquire, memory_order_relaxed)))
         return;
     if (seen != 2)
         seen = atomic_exchange_explicit(&lock->word, 2, memory_order_acquire);

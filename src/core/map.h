@@ -49,10 +49,10 @@ enum {
 #define HL_MAP_QUEUED (UINT64_C(1) << 60)
 
 typedef struct {
-    uint64_t **leaves;    /* HL_MAP_LEAVES */
-    uint32_t *used;       /* which of them exist: looking would bring a megabyte of zeros into memory */
-    uint32_t used_leaves; /* how many */
-    hl_pool *pool;        /* the slots */
+    uint64_t **leaves;             /* HL_MAP_LEAVES */
+    uint32_t *used;                /* which of them exist: looking would bring a megabyte of zeros into memory */
+    uint32_t used_leaves;          /* how many */
+    hl_pool *pool;                 /* the slots */
     uint64_t *queue[HL_MAP_QUEUE]; /* descriptors of pages that became empty, oldest at `queue_at` */
     uint32_t queue_at;
 } hl_map;

@@ -18,15 +18,15 @@
 typedef uint32_t hl_site_id;
 
 typedef struct {
-    uint64_t size; /* bytes of each block */
-    uint64_t live; /* blocks alive */
+    uint64_t size;      /* bytes of each block */
+    uint64_t live;      /* blocks alive */
     uint64_t allocated; /* blocks entered since start; all that died are allocated - live */
-    uint64_t saved; /* live when the epoch's first change came */
-    uint64_t epoch; /* of `saved` */
-    uint64_t seen;  /* `allocated` when the hand last came by */
-    hl_stack_id stack; /* 0: the site of code objects older than the ledger, in no snapshot */
+    uint64_t saved;     /* live when the epoch's first change came */
+    uint64_t epoch;     /* of `saved` */
+    uint64_t seen;      /* `allocated` when the hand last came by */
+    hl_stack_id stack;  /* 0: the site of code objects older than the ledger, in no snapshot */
     uint32_t domain;
-    uint32_t life;   /* how often this id was reclaimed: a cache that remembers the id remembers this too */
+    uint32_t life; /* how often this id was reclaimed: a cache that remembers the id remembers this too */
     bool in_use;
     bool holds_code; /* some block may be a code object that hl_codes knows */
 } hl_site;

@@ -203,26 +203,26 @@ INLINE void release(PyMemAllocatorDomain which, void *block)
 }
 
 /* The context is the original's (hooks.h says why), so each domain needs functions of its own to know which it is. */
-#define HOOKS(name, domain)                                                                                            \
-    static void *name##_malloc(void *context, size_t size)                                                             \
-    {                                                                                                                  \
-        (void)context;                                                                                                 \
-        return allocate(domain, false, 1, size);                                                                       \
-    }                                                                                                                  \
-    static void *name##_calloc(void *context, size_t count, size_t size)                                               \
-    {                                                                                                                  \
-        (void)context;                                                                                                 \
-        return allocate(domain, true, count, size);                                                                    \
-    }                                                                                                                  \
-    static void *name##_realloc(void *context, void *block, size_t size)                                               \
-    {                                                                                                                  \
-        (void)context;                                                                                                 \
-        return reallocate(domain, block, size);                                                                        \
-    }                                                                                                                  \
-    static void name##_free(void *context, void *block)                                                                \
-    {                                                                                                                  \
-        (void)context;                                                                                                 \
-        release(domain, block);                                                                                        \
+#define HOOKS(name, domain)                                              \
+    static void *name##_malloc(void *context, size_t size)               \
+    {                                                                    \
+        (void)context;                                                   \
+        return allocate(domain, false, 1, size);                         \
+    }                                                                    \
+    static void *name##_calloc(void *context, size_t count, size_t size) \
+    {                                                                    \
+        (void)context;                                                   \
+        return allocate(domain, true, count, size);                      \
+    }                                                                    \
+    static void *name##_realloc(void *context, void *block, size_t size) \
+    {                                                                    \
+        (void)context;                                                   \
+        return reallocate(domain, block, size);                          \
+    }                                                                    \
+    static void name##_free(void *context, void *block)                  \
+    {                                                                    \
+        (void)context;                                                   \
+        release(domain, block);                                          \
     }
 
 HOOKS(raw, PYMEM_DOMAIN_RAW)

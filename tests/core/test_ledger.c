@@ -27,7 +27,10 @@ typedef struct {
 static uintptr_t address_of(uint32_t at)
 {
     uintptr_t address = 0x7f0000000000 + (uintptr_t)at * 8192 + (at % 5) * 16;
-    return at % 50 == 7 ? address + 3 : at % 50 == 9 ? address | (uintptr_t)1 << 60 : at % 50 == 11 ? address + 8 : address;
+    return at % 50 == 7    ? address + 3
+           : at % 50 == 9  ? address | (uintptr_t)1 << 60
+           : at % 50 == 11 ? address + 8
+                           : address;
 }
 
 static uint32_t domain_of(uint32_t at)

@@ -188,9 +188,9 @@ static void a_finer_cut_keeps_every_block(void)
     static const struct {
         uintptr_t address;
         size_t size;
-    } blocks[] = {{0x4030, 5000}, {0x5400, 2048}, {0x5c10, 1000}, {0x6000, 513}, {0x6210, 300}, {0x6350, 129},
-                  {0x63e0, 65},   {0x6430, 33},   {0x6460, 17},   {0x6480, 16},  {0x6490, 1},   {0x64a0, 0},
-                  {0x64b8, 8}};
+    } blocks[] = {{0x4030, 5000}, {0x5400, 2048}, {0x5c10, 1000}, {0x6000, 513}, {0x6210, 300},
+                  {0x6350, 129},  {0x63e0, 65},   {0x6430, 33},   {0x6460, 17},  {0x6480, 16},
+                  {0x6490, 1},    {0x64a0, 0},    {0x64b8, 8}};
     enum { BLOCKS = sizeof blocks / sizeof *blocks };
     for (uint32_t i = 0; i < BLOCKS; i++) {
         CHECK_EQUAL(hl_map_put(&map, blocks[i].address, blocks[i].size, i + 1, &stale), HL_OK);
@@ -270,7 +270,8 @@ static void failing_memory_leaves_the_map_as_it_was(void)
             hl_os_fail_every(n);
             if (entered[at])
                 CHECK_EQUAL(hl_map_take(&map, address), at + 1);
-            bool put = !entered[at] && hl_map_put(&map, address, 16 + check_below(&seed, 4000), at + 1, &stale) == HL_OK;
+            bool put =
+                !entered[at] && hl_map_put(&map, address, 16 + check_below(&seed, 4000), at + 1, &stale) == HL_OK;
             hl_os_fail_every(0);
             entered[at] = put;
             CHECK_EQUAL(hl_map_find(&map, address) != NULL, put);
