@@ -2,7 +2,11 @@
 
 #include "codes.h"
 
-enum { MOST_CODES = (1 << 22) - 1, MOST_INSTRUCTIONS = (1 << 23) - 1 };
+enum {
+    MOST_CODES = (1 << 22) - 1,
+    MOST_INSTRUCTIONS = (1 << 23) - 1,
+    RECENT_BYTES = sizeof(hl_recent) << HL_CODES_RECENT_LOG2,
+};
 
 static uint32_t hash_address(uintptr_t address)
 {
@@ -15,6 +19,10 @@ hl_status hl_codes_open(hl_codes *codes)
     hl_status status = hl_table_open(&codes->codes, sizeof(hl_code), MOST_CODES, true);
     if (status == HL_OK)
         status = hl_table_open(&codes->instructions, sizeof(hl_instruction), MOST_INSTRUCTIONS, true);
+    if (status == HL_OK) {
+        codes->recent = hl_os_map(RECENT_BYTES);
+        status = codes->recent == NULL ? HL_NO_MEMORY : HL_OK;
+    }
     if (status != HL_OK)
         hl_codes_close(codes);
     return status;
@@ -22,22 +30,28 @@ hl_status hl_codes_open(hl_codes *codes)
 
 void hl_codes_close(hl_codes *codes)
 {
+    if (codes->recent != NULL)
+        hl_os_unmap(codes->recent, RECENT_BYTES);
+    codes->recent = NULL;
     hl_table_close(&codes->codes);
     hl_table_close(&codes->instructions);
 }
 
 size_t hl_codes_memory(const hl_codes *codes)
 {
-    return hl_table_memory(&codes->codes) + hl_table_memory(&codes->instructions);
+    return hl_table_memory(&codes->codes) + hl_table_memory(&codes->instructions) +
+           hl_os_resident(codes->recent, RECENT_BYTES);
 }
 
-hl_location_id hl_codes_location(const hl_codes *codes, uintptr_t instruction)
+hl_location_id hl_codes_search(const hl_codes *codes, uintptr_t instruction)
 {
     const hl_table *table = &codes->instructions;
     for (uint32_t at = hl_table_first(table, hash_address(instruction)); at != 0; at = hl_table_link(table, at)->next) {
         const hl_instruction *known = hl_table_at(table, at);
-        if (known->instruction == instruction)
+        if (known->instruction == instruction) {
+            *hl_codes_recent(codes, instruction) = (hl_recent){instruction, known->location};
             return known->location;
+        }
     }
     return 0;
 }
@@ -89,6 +103,7 @@ static void forget(hl_codes *codes, hl_book *book, hl_code_id id)
     for (uint32_t at = code->first; at != 0;) {
         hl_instruction *known = hl_table_at(&codes->instructions, at);
         uint32_t next = known->next;
+        *hl_codes_recent(codes, known->instruction) = (hl_recent){0};
         hl_book_release_location(book, known->location);
         hl_table_remove(&codes->instructions, at);
         at = next;

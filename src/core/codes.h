@@ -26,9 +26,18 @@ typedef struct {
     uint32_t next; /* of the same code object */
 } hl_instruction;
 
+/* The last instructions asked for, each in the one place its address gives it. */
+typedef struct {
+    uintptr_t instruction;
+    hl_location_id location;
+} hl_recent;
+
+enum { HL_CODES_RECENT_LOG2 = 12 };
+
 typedef struct {
     hl_table codes;
     hl_table instructions;
+    hl_recent *recent;
     uint32_t generation;
 } hl_codes;
 
@@ -37,7 +46,7 @@ void hl_codes_close(hl_codes *codes);
 size_t hl_codes_memory(const hl_codes *codes);
 
 /* The location of an instruction, borrowed; 0 when it was not learnt. */
-hl_location_id hl_codes_location(const hl_codes *codes, uintptr_t instruction);
+static inline hl_location_id hl_codes_location(const hl_codes *codes, uintptr_t instruction);
 /* 0 when the code object is not known. */
 hl_code_id hl_codes_find(const hl_codes *codes, uintptr_t address);
 /* Takes over the caller's references to the strings, whatever the answer. */
@@ -55,6 +64,20 @@ void hl_codes_forget_all(hl_codes *codes, hl_book *book);
 static inline const hl_code *hl_codes_at(const hl_codes *codes, hl_code_id id)
 {
     return (const hl_code *)hl_table_at(&codes->codes, id);
+}
+
+static inline hl_recent *hl_codes_recent(const hl_codes *codes, uintptr_t instruction)
+{
+    return codes->recent + ((instruction * 0x9e3779b97f4a7c15u) >> (64 - HL_CODES_RECENT_LOG2));
+}
+
+/* The same as hl_codes_location, by search; the answer is remembered. */
+hl_location_id hl_codes_search(const hl_codes *codes, uintptr_t instruction);
+
+static inline hl_location_id hl_codes_location(const hl_codes *codes, uintptr_t instruction)
+{
+    const hl_recent *recent = hl_codes_recent(codes, instruction);
+    return HL_LIKELY(recent->instruction == instruction) ? recent->location : hl_codes_search(codes, instruction);
 }
 
 #endif

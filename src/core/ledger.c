@@ -13,6 +13,9 @@ typedef struct {
 /* Less than any code object: only the smallest size a block may have matters to the map. */
 enum { CODE_BLOCK_SIZE = 64 };
 
+/* Hidden sites have no stack; what would be their domain tells them apart. */
+enum { OLD_CODE = 1, OWN_WORK = 2 };
+
 hl_status hl_ledger_open(hl_ledger *ledger, uint32_t nframe, uint32_t era)
 {
     *ledger = (hl_ledger){.nframe = nframe, .era = era, .epoch = 1};
@@ -28,7 +31,7 @@ hl_status hl_ledger_open(hl_ledger *ledger, uint32_t nframe, uint32_t era)
     if (status == HL_OK)
         status = hl_cache_open(&ledger->cache);
     if (status == HL_OK)
-        status = hl_sites_intern(&ledger->sites, ledger->book, 0, 0, UINT32_MAX, 1, &ledger->old_code);
+        status = hl_sites_intern(&ledger->sites, ledger->book, 0, 0, OLD_CODE, 1, &ledger->old_code);
     if (status == HL_OK)
         hl_sites_at(&ledger->sites, ledger->old_code)->holds_code = true;
     else
@@ -58,6 +61,14 @@ hl_site_id hl_ledger_site(hl_ledger *ledger, const hl_key *key)
     uint64_t hash = hl_cache_hash(key);
     *hl_cache_place(&ledger->cache, hash) = (hl_cache_entry){
         .hash = hash, .version = key->version, .site = site, .life = hl_sites_at(&ledger->sites, site)->life};
+    return site;
+}
+
+hl_site_id hl_ledger_own_site(hl_ledger *ledger, uint64_t size)
+{
+    hl_site_id site;
+    if (hl_sites_intern(&ledger->sites, ledger->book, 0, size, OWN_WORK, ledger->epoch, &site) != HL_OK)
+        return 0;
     return site;
 }
 
@@ -230,7 +241,7 @@ hl_status hl_ledger_fill(hl_ledger *ledger, bool peak, hl_snapshot *snapshot, si
     size_t rows = 0;
     for (hl_site_id id = 1; id <= ledger->sites.table.used; id++) {
         const hl_site *site = hl_sites_at(&ledger->sites, id);
-        if (site->in_use && site->stack != 0)
+        if (site->in_use && !site->hidden)
             snapshot->rows[rows++] = row_of(site, peak ? hl_site_at_peak(site, ledger->epoch) : site->live);
     }
     hl_snapshot_seal(snapshot, rows);
@@ -284,9 +295,11 @@ const char *hl_ledger_validate(const hl_ledger *ledger)
             wrong = "a site has fewer live blocks than entries";
         missing += site->live - blocks[id];
         live += site->live;
+        if (site->hidden)
+            continue;
         traced += site->live * site->size;
         peak += hl_site_at_peak(site, ledger->epoch) * site->size;
-        if (site->stack != 0 && site->live > site->allocated)
+        if (site->live > site->allocated)
             wrong = "a site has more live blocks than were allocated";
     }
     hl_os_free(blocks);

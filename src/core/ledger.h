@@ -3,7 +3,7 @@
  * Invariants, checked by hl_ledger_validate:
  *   - the live counts of all sites add up to the occupied slots of the map, plus the entries of the side table, plus
  *     the blocks in transit (being reallocated at this moment);
- *   - live x size over all sites = traced;
+ *   - live x size over all sites that are not hidden = traced;
  *   - the counts saved for the peak x size = peak.
  *
  * Threading: every function needs the ledger's lock unless it says otherwise, and none calls out of the core while
@@ -27,7 +27,7 @@ typedef struct {
     hl_sites sites;
     hl_codes codes;
     hl_cache cache;
-    hl_site_id old_code; /* the site of code objects older than the ledger */
+    hl_site_id old_code; /* the hidden site of code objects older than the ledger */
     uint32_t nframe;
     uint32_t era;
     uint64_t traced;
@@ -47,6 +47,10 @@ static inline hl_site_id hl_ledger_cached(const hl_ledger *ledger, const hl_key 
  * the caller sets it. */
 hl_site_id hl_ledger_site(hl_ledger *ledger, const hl_key *key);
 
+/* The hidden site of the tracer's own blocks of `size` bytes. They are in the ledger, because a freelist may hand them to
+ * the program later, but in no total and no snapshot. 0: no memory. */
+hl_site_id hl_ledger_own_site(hl_ledger *ledger, uint64_t size);
+
 /* Enter a block under a site; `site` 0 counts a lost record. Whatever stood at the address is closed first. */
 static inline void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain,
                                    hl_site_id site);
@@ -54,7 +58,7 @@ static inline void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_
 static inline bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain);
 /* Enter the block under another site, where its size stays: an object came back from a freelist. */
 void hl_ledger_reattribute(hl_ledger *ledger, uintptr_t address, hl_site_id site);
-/* The site of a block, 0 when it is not entered. */
+/* The site of a block, 0 when it is not entered; it may be hidden. */
 hl_site_id hl_ledger_find(const hl_ledger *ledger, uintptr_t address, uint32_t domain);
 
 /* Reallocation, in two steps, with the lock given up in between: take the block off its address but leave it in the
@@ -93,8 +97,9 @@ static inline hl_site_id hl_ledger_cached(const hl_ledger *ledger, const hl_key 
         return 0;
     if (entry->version != key->version) {
         const hl_stack *stack = hl_book_get_stack(ledger->book, site->stack);
-        if (HL_UNLIKELY(stack->depth != key->depth ||
-                        memcmp(stack->locations, key->locations, key->depth * sizeof *key->locations) != 0))
+        if (HL_UNLIKELY(
+                stack->depth != key->depth || stack->locations[0] != key->locations[0] ||
+                (key->depth > 1 && memcmp(stack->locations, key->locations, key->depth * sizeof *key->locations) != 0)))
             return 0;
         entry->version = key->version;
     }
@@ -105,6 +110,8 @@ static inline void hl_ledger_count_in(hl_ledger *ledger, hl_site *site)
 {
     hl_site_save(site, ledger->epoch);
     site->live++;
+    if (HL_UNLIKELY(site->hidden))
+        return;
     ledger->traced += site->size;
     if (ledger->traced > ledger->peak) {
         ledger->peak = ledger->traced;
@@ -117,7 +124,8 @@ static inline void hl_ledger_count_out(hl_ledger *ledger, uintptr_t address, hl_
     hl_site *site = hl_sites_at(&ledger->sites, id);
     hl_site_save(site, ledger->epoch);
     site->live--;
-    ledger->traced -= site->size;
+    if (HL_LIKELY(!site->hidden))
+        ledger->traced -= site->size;
     if (HL_UNLIKELY(site->holds_code))
         hl_codes_forget(&ledger->codes, ledger->book, address);
 }

@@ -19,7 +19,7 @@ void hl_sites_close(hl_sites *sites)
 
 static bool is_dead(hl_site *site, uint64_t epoch)
 {
-    if (!site->in_use || site->live != 0 || hl_site_at_peak(site, epoch) != 0 || site->stack == 0)
+    if (!site->in_use || site->live != 0 || hl_site_at_peak(site, epoch) != 0 || (site->hidden && site->holds_code))
         return false;
     if (site->seen == site->allocated)
         return true;
@@ -30,9 +30,11 @@ static bool is_dead(hl_site *site, uint64_t epoch)
 static void reclaim(hl_sites *sites, hl_book *book, hl_site_id id)
 {
     hl_site *site = hl_sites_at(sites, id);
-    sites->retired_blocks += site->allocated;
-    sites->retired_bytes += site->allocated * site->size;
-    hl_book_release_stack(book, site->stack);
+    if (!site->hidden) {
+        sites->retired_blocks += site->allocated;
+        sites->retired_bytes += site->allocated * site->size;
+        hl_book_release_stack(book, site->stack);
+    }
     hl_table_remove(&sites->table, id);
     *site = (hl_site){.life = site->life + 1};
 }
@@ -71,6 +73,7 @@ hl_status hl_sites_intern(hl_sites *sites, hl_book *book, hl_stack_id stack, uin
         return status;
     }
     hl_site *site = hl_sites_at(sites, *id);
-    *site = (hl_site){.size = size, .stack = stack, .domain = domain, .in_use = true, .life = site->life};
+    *site = (hl_site){
+        .size = size, .stack = stack, .domain = domain, .life = site->life, .in_use = true, .hidden = stack == 0};
     return HL_OK;
 }

@@ -24,10 +24,11 @@ typedef struct {
     uint64_t saved;     /* live when the epoch's first change came */
     uint64_t epoch;     /* of `saved` */
     uint64_t seen;      /* `allocated` when the hand last came by */
-    hl_stack_id stack;  /* 0: the site of code objects older than the ledger, in no snapshot */
+    hl_stack_id stack;  /* 0: a hidden site, in no snapshot */
     uint32_t domain;
     uint32_t life; /* how often this id was reclaimed: a cache that remembers the id remembers this too */
     bool in_use;
+    bool hidden;     /* its blocks do not count: the tracer's own work, code objects older than the ledger */
     bool holds_code; /* some block may be a code object that hl_codes knows */
 } hl_site;
 

@@ -19,32 +19,24 @@ static inline bool tracing(void)
     return atomic_load_explicit(&hl_hooks_tracing, memory_order_relaxed);
 }
 
-hl_site_id hl_hooks_site(PyThreadState *thread, uint64_t size, uint32_t domain, bool *lost)
+/* The site for a block of `size` bytes that `thread`, the caller's own state or NULL, allocates now. 0: no memory. */
+static hl_site_id site_for(PyThreadState *thread, uint64_t size)
 {
     hl_ledger *ledger = &hl_hooks_ledger;
     hl_shadow *shadow = &hl_hooks_shadow;
     const void *frame = thread == NULL ? NULL : hl_frames_current(thread);
-    if (HL_UNLIKELY(frame != NULL && frame == hl_hooks_this_thread.own_frame)) {
-        *lost = false;
-        return 0;
-    }
-    frame = hl_frames_complete(frame);
-    hl_site_id site = 0;
-    if (HL_UNLIKELY(frame == NULL)) {
-        site = hl_resolve_unknown(ledger, size, domain);
-    } else if (HL_LIKELY(hl_shadow_sync(shadow, ledger, frame))) {
+    if (HL_UNLIKELY(frame != NULL && frame == hl_hooks_this_thread.own_frame))
+        return hl_ledger_own_site(ledger, size);
+    if (HL_LIKELY(hl_shadow_sync(shadow, ledger, frame))) {
         hl_key key = {.locations = shadow->locations + shadow->top,
                       .depth = hl_shadow_depth(shadow),
-                      .domain = domain,
                       .size = size,
                       .stack_hash = hl_shadow_hash(shadow),
                       .version = shadow->version};
-        site = hl_ledger_cached(ledger, &key);
-        if (HL_UNLIKELY(site == 0))
-            site = hl_resolve_site(ledger, shadow, &key);
+        hl_site_id site = hl_ledger_cached(ledger, &key);
+        return HL_LIKELY(site != 0) ? site : hl_resolve_site(ledger, shadow, &key);
     }
-    *lost = site == 0;
-    return site;
+    return hl_shadow_empty(shadow) ? hl_resolve_unknown(ledger, size, 0) : 0;
 }
 
 /* What a hook does to the ledger, while it holds the lock. */
@@ -68,13 +60,8 @@ INLINE void enter(const call *c)
 {
     if (HL_UNLIKELY(!tracing()))
         return;
-    bool lost = false;
-    hl_site_id site = hl_hooks_site(c->thread, c->size, 0, &lost);
+    hl_ledger_enter(&hl_hooks_ledger, c->block, c->size, 0, site_for(c->thread, c->size));
     hl_hooks_this_thread.last_block = c->block;
-    if (HL_LIKELY(site != 0 || lost))
-        hl_ledger_enter(&hl_hooks_ledger, c->block, c->size, 0, site);
-    else
-        hl_ledger_leave(&hl_hooks_ledger, c->block, 0); /* our own work; what stood there is gone */
 }
 
 INLINE void leave(const call *c)
@@ -111,12 +98,7 @@ static void reattribute(const call *c)
     hl_site_id old = tracing() ? hl_ledger_find(ledger, c->block, 0) : 0;
     if (old == 0 || old == ledger->old_code)
         return;
-    bool lost = false;
-    hl_site_id site = hl_hooks_site(c->thread, hl_sites_at(&ledger->sites, old)->size, 0, &lost);
-    if (site != 0)
-        hl_ledger_reattribute(ledger, c->block, site);
-    else if (!lost)
-        hl_ledger_leave(ledger, c->block, 0); /* the object is our own work now */
+    hl_ledger_reattribute(ledger, c->block, site_for(c->thread, hl_sites_at(&ledger->sites, old)->size));
 }
 
 /* Do `act` with the lock held. Nearly always the caller has the main interpreter's GIL and the gate is open, and then

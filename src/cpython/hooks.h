@@ -43,10 +43,6 @@ typedef struct {
 } hl_hooks_thread;
 extern __thread hl_hooks_thread hl_hooks_this_thread;
 
-/* The site for a block of `size` bytes that `thread`, the caller's own state or NULL, allocates now. 0: own work, or no
- * memory (then *lost is set). The ledger's lock is held and the ledger is open. */
-hl_site_id hl_hooks_site(PyThreadState *thread, uint64_t size, uint32_t domain, bool *lost);
-
 /* An object came to be in a block that was entered before; `attached` thread state, no lock. See reftracer.c. */
 void hl_hooks_reattribute(uintptr_t block);
 

@@ -24,7 +24,7 @@ static inline bool resolve_from(hl_shadow *shadow, hl_ledger *ledger, uint32_t l
             *location = hl_codes_location(&ledger->codes, shadow->instructions[i]);
             if (HL_UNLIKELY(*location == UNRESOLVED) &&
                 hl_resolve_location(ledger, shadow->frames[i], location) != HL_OK) {
-                shadow->top = shadow->room;
+                shadow->generation = 0;
                 return false;
             }
         }
@@ -32,6 +32,14 @@ static inline bool resolve_from(hl_shadow *shadow, hl_ledger *ledger, uint32_t l
         shadow->hashes[i] = hash;
     }
     return true;
+}
+
+/* A generator that has not begun yet counts as complete while it is closed or thrown into. Later frames at the same
+ * instruction do not, so a shadow with such a frame is good for one use. */
+static inline bool is_lasting(const frame *f)
+{
+    PyCodeObject *code = code_of(f);
+    return instruction_of(f) >= (uintptr_t)(_PyCode_CODE(code) + code->_co_firsttraceable);
 }
 
 /* Forget everything and walk. */
@@ -47,8 +55,10 @@ static bool walk_anew(hl_shadow *shadow, hl_ledger *ledger, const frame *f)
         const frame *next = shadow->pending[i];
         shadow->frames[shadow->top + i] = next;
         set_instruction(shadow, shadow->top + i, instruction_of(next));
+        if (!is_lasting(next))
+            shadow->generation = 0;
     }
-    return resolve_from(shadow, ledger, shadow->room - 1);
+    return count > 0 && resolve_from(shadow, ledger, shadow->room - 1);
 }
 
 /* Step 2: check `need` frames from `top` on. Returns the oldest one whose instruction has changed, `top - 1` if none has,
@@ -59,7 +69,7 @@ static inline uint32_t check(hl_shadow *shadow, uint32_t top, uint32_t need)
     for (uint32_t i = top;; i++) {
         const frame *f = shadow->frames[i];
         if (HL_UNLIKELY(instruction_of(f) != shadow->instructions[i])) {
-            if (!is_complete(f))
+            if (is_shim(f) || !is_lasting(f))
                 return UINT32_MAX;
             set_instruction(shadow, i, instruction_of(f));
             low = i;
@@ -91,41 +101,52 @@ static uint32_t make_room(hl_shadow *shadow, uint32_t top, uint32_t keep)
 static inline bool sync_one(hl_shadow *shadow, hl_ledger *ledger, const frame *f)
 {
     uint32_t at = shadow->room - 1;
-    uintptr_t instruction = instruction_of(f);
-    shadow->frames[at] = f;
-    if (HL_LIKELY(shadow->top == at && shadow->instructions[at] == instruction))
-        return true;
     shadow->top = at;
-    set_instruction(shadow, at, instruction);
+    shadow->frames[at] = f;
+    set_instruction(shadow, at, instruction_of(f));
+    if (!is_lasting(f))
+        shadow->generation = 0;
     return resolve_from(shadow, ledger, at);
 }
 
 bool hl_shadow_sync(hl_shadow *shadow, hl_ledger *ledger, const void *current)
 {
     const frame *f = current;
-    if (HL_UNLIKELY(shadow->generation != ledger->codes.generation)) /* an instruction may have another meaning now */
-        return walk_anew(shadow, ledger, f);
-    if (shadow->window == 1)
-        return sync_one(shadow, ledger, f);
+    bool valid = shadow->generation == ledger->codes.generation; /* else an instruction may have another meaning now */
+    if (HL_LIKELY(f != NULL && valid && !hl_shadow_empty(shadow) &&
+                  instruction_of(f) == shadow->instructions[shadow->top])) {
+        /* At an instruction that was found complete. */
+        if (shadow->window == 1) {
+            shadow->frames[shadow->top] = f;
+            return true;
+        }
+    } else {
+        f = hl_frames_complete(f);
+        if (HL_UNLIKELY(f == NULL || !valid))
+            return walk_anew(shadow, ledger, f);
+        if (shadow->window == 1)
+            return sync_one(shadow, ledger, f);
+    }
+    const frame *newest = f;
     /* Step 1. */
     uint32_t top = shadow->top, fresh = 0;
     for (;;) {
         while (top < shadow->room && (uintptr_t)shadow->frames[top] > (uintptr_t)f)
             top++;
         if (top == shadow->room)
-            return walk_anew(shadow, ledger, current);
+            return walk_anew(shadow, ledger, newest);
         if (shadow->frames[top] == f)
             break;
-        if (fresh + 1 == shadow->window)
-            return walk_anew(shadow, ledger, current);
+        if (fresh + 1 == shadow->window || !is_lasting(f))
+            return walk_anew(shadow, ledger, newest);
         shadow->pending[fresh++] = f;
         f = hl_frames_caller(f);
         if (f == NULL)
-            return walk_anew(shadow, ledger, current);
+            return walk_anew(shadow, ledger, newest);
     }
     uint32_t low = check(shadow, top, shadow->window - fresh);
     if (HL_UNLIKELY(low == UINT32_MAX))
-        return walk_anew(shadow, ledger, current);
+        return walk_anew(shadow, ledger, newest);
     if (low + 1 == top && fresh == 0 && top == shadow->top)
         return true; /* the same stack again */
     /* Step 3. */

@@ -51,8 +51,8 @@ hl_status hl_tracer_find(uintptr_t address, uint32_t domain, hl_snapshot **snaps
 /* Check the ledger's invariants; NULL when they hold, else a static sentence saying which does not. */
 const char *hl_tracer_validate(void);
 
-/* Allocations made by the calling thread while it is in the frame that is current now are the tracer's own work and are
- * not entered: the binding brackets its functions with these, so that measuring does not disturb what is measured.
+/* Allocations made by the calling thread while it is in the frame that is current now are the tracer's own work and count
+ * nowhere: the binding brackets its functions with these, so that measuring does not disturb what is measured.
  * Python code that runs meanwhile (a finalizer, a callback) has a frame of its own and is entered as usual. Nests. */
 typedef struct {
     const void *frame;

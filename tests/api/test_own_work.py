@@ -103,3 +103,23 @@ def test_errors_do_not_leave_the_frame_muted():
             call()
         block = bytes(3210)
         assert heapledger.get_object_traceback(block)[-1].lineno == line() - 1
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="no hook for objects from freelists: compat.md")
+def test_freelists_shared_with_the_program():
+    """The module's results come from the freelists too and go back there: what the program then gets is entered."""
+
+    def make():
+        return [(number * 1.5, [number], (number, number), {}) for number in range(100)]
+
+    gc.collect()  # empty freelists: no block there is older than start
+    heapledger.start(1)
+    for _ in range(3):
+        make()
+        snapshot = heapledger.take_snapshot()
+        results = [snapshot.statistics("traceback"), list(snapshot.traces), heapledger._get_traces()]
+        results += [trace.traceback[0] for trace in results[1]]
+        del snapshot, results
+        objects = [part for group in make() for part in (group, *group)]
+        unknown = [type(one).__name__ for one in objects if heapledger.get_object_traceback(one) is None]
+        assert unknown == []
