@@ -25,10 +25,12 @@ typedef struct {
     uint64_t version; /* of the key that was last found equal: its locations need not be compared again */
     hl_site_id site;
     uint32_t life;
+    uint32_t depth;
+    hl_location_id newest; /* of a stack of one location this is all there is to compare */
 } hl_cache_entry;
 
 /* Room for the working set of a large program; only the places that are used cost memory. */
-enum { HL_CACHE_LOG2 = 15 };
+enum { HL_CACHE_LOG2 = 16 };
 
 typedef struct {
     hl_cache_entry *entries;

@@ -59,8 +59,12 @@ hl_site_id hl_ledger_site(hl_ledger *ledger, const hl_key *key)
         hl_sites_intern(&ledger->sites, ledger->book, stack, key->size, key->domain, ledger->epoch, &site) != HL_OK)
         return 0;
     uint64_t hash = hl_cache_hash(key);
-    *hl_cache_place(&ledger->cache, hash) = (hl_cache_entry){
-        .hash = hash, .version = key->version, .site = site, .life = hl_sites_at(&ledger->sites, site)->life};
+    *hl_cache_place(&ledger->cache, hash) = (hl_cache_entry){.hash = hash,
+                                                             .version = key->version,
+                                                             .site = site,
+                                                             .life = hl_sites_at(&ledger->sites, site)->life,
+                                                             .depth = key->depth,
+                                                             .newest = key->locations[0]};
     return site;
 }
 

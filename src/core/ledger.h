@@ -96,10 +96,10 @@ static inline hl_site_id hl_ledger_cached(const hl_ledger *ledger, const hl_key 
     if (HL_UNLIKELY(site->size != key->size || site->domain != key->domain || site->life != entry->life))
         return 0;
     if (entry->version != key->version) {
-        const hl_stack *stack = hl_book_get_stack(ledger->book, site->stack);
-        if (HL_UNLIKELY(
-                stack->depth != key->depth || stack->locations[0] != key->locations[0] ||
-                (key->depth > 1 && memcmp(stack->locations, key->locations, key->depth * sizeof *key->locations) != 0)))
+        if (HL_UNLIKELY(entry->depth != key->depth || entry->newest != key->locations[0]))
+            return 0;
+        if (key->depth > 1 && memcmp(hl_book_get_stack(ledger->book, site->stack)->locations, key->locations,
+                                     key->depth * sizeof *key->locations) != 0)
             return 0;
         entry->version = key->version;
     }

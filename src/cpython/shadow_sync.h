@@ -65,25 +65,27 @@ static bool walk_anew(hl_shadow *shadow, hl_ledger *ledger, const frame *f)
  * or UINT32_MAX if these are not the frames that are there now. */
 static inline uint32_t check(hl_shadow *shadow, uint32_t top, uint32_t need)
 {
-    uint32_t low = top - 1;
-    for (uint32_t i = top;; i++) {
-        const frame *f = shadow->frames[i];
-        if (HL_UNLIKELY(instruction_of(f) != shadow->instructions[i])) {
+    const void **frames = shadow->frames + top;
+    const uintptr_t *instructions = shadow->instructions + top;
+    uint32_t have = shadow->room - top, count = need < have ? need : have, low = top - 1;
+    const frame *f = frames[0];
+    for (uint32_t i = 0;;) {
+        if (HL_UNLIKELY(instruction_of(f) != instructions[i])) {
             if (is_shim(f) || !is_lasting(f))
                 return UINT32_MAX;
-            set_instruction(shadow, i, instruction_of(f));
-            low = i;
+            set_instruction(shadow, top + i, instruction_of(f));
+            low = top + i;
         }
-        if (--need == 0)
-            return low;
-        bool oldest = i + 1 == shadow->room;
-        const frame *caller = f->previous;
-        const frame *expected = oldest ? NULL : shadow->frames[i + 1];
-        if (HL_UNLIKELY(caller != expected) && hl_frames_complete(caller) != expected)
+        if (++i == count)
+            break;
+        const frame *expected = frames[i];
+        if (HL_UNLIKELY(f->previous != expected) && hl_frames_complete(f->previous) != expected)
             return UINT32_MAX;
-        if (HL_UNLIKELY(oldest))
-            return shadow->rooted ? low : UINT32_MAX;
+        f = expected;
     }
+    if (count < need && !(shadow->rooted && hl_frames_caller(f) == NULL))
+        return UINT32_MAX;
+    return low;
 }
 
 /* Make room on top by forgetting all but `keep` frames from `top` on. Returns the new top. */
