@@ -46,10 +46,11 @@ def install():
     import tracemalloc
 
     with _OwnWork():
-        _took_over = tracemalloc.is_tracing()
-        limit = tracemalloc.get_traceback_limit()
+        # The engine is asked, since `tracemalloc` may be an alias of ours by now.
+        _took_over = _tracemalloc.is_tracing()
+        limit = _tracemalloc.get_traceback_limit()
         if _took_over:
-            tracemalloc.stop()
+            _tracemalloc.stop()
         _replaced.append((sys.modules, "tracemalloc", was_imported))
         sys.modules["tracemalloc"] = heapledger
         public = (*heapledger.__all__, *_PRIVATE_NAMES)
@@ -65,8 +66,8 @@ def install():
 def uninstall():
     """Undo install(): every name is again what it was. Calling it again does nothing.
 
-    If install() took over from the standard library and heapledger is still tracing, the standard library starts again
-    with the same frame limit; a tracing that was started otherwise is left alone.
+    If install() took over from the standard library and heapledger is tracing now, the standard library starts again
+    with heapledger's frame limit, and heapledger stops.
     """
     global _took_over
     if not _replaced:

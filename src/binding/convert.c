@@ -101,7 +101,8 @@ static bool enter_location(conversion *work, PyObject *file, PyObject *lineno, h
     Py_DECREF(owner);
     if (!entered)
         return false;
-    entered = hl_source_seed_string(work->source, string, file) &&
+    /* An object of a subclass may lead back to the source: only a plain str is kept. */
+    entered = (!PyUnicode_CheckExact(file) || hl_source_seed_string(work->source, string, file)) &&
               check(hl_book_location(work->book, string, (uint32_t)line, 0, location));
     hl_book_release_string(work->book, string);
     return entered;

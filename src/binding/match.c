@@ -229,10 +229,10 @@ PyObject *hl_match_domain_filter(PyObject *self, PyObject *args, PyObject *kwarg
 
 /* --- translation for the core --- */
 
-/* The instance's _match is the method `function` of ours, not replaced on the type or the instance. */
-static bool has_own_match(PyObject *self, PyCFunctionWithKeywords function)
+/* The instance's method `name` is `function` of ours, not replaced on the type or the instance. */
+static bool has_own(PyObject *self, const char *name, PyCFunctionWithKeywords function)
 {
-    PyObject *match = PyObject_GetAttrString(self, "_match");
+    PyObject *match = PyObject_GetAttrString(self, name);
     bool own = match != NULL && PyCFunction_Check(match) && PyCFunction_GET_SELF(match) == self &&
                PyCFunction_GET_FUNCTION(match) == (PyCFunction)(void (*)(void))function;
 
@@ -284,8 +284,11 @@ static int translate_filter(PyObject *self, hl_filter *out, PyObject **owner)
 
 int hl_match_translate(hl_state *state, PyObject *filter, hl_filter *out, PyObject **owner)
 {
-    bool by_file = Py_TYPE(filter) == state->filter && has_own_match(filter, hl_match_filter);
-    bool by_domain = Py_TYPE(filter) == state->domain_filter && has_own_match(filter, hl_match_domain_filter);
+    bool by_file = Py_TYPE(filter) == state->filter && has_own(filter, "_match", hl_match_filter) &&
+                   has_own(filter, "_match_traceback", hl_match_traceback) &&
+                   has_own(filter, "_match_frame", hl_match_frame) &&
+                   has_own(filter, "_match_frame_impl", hl_match_frame_impl);
+    bool by_domain = Py_TYPE(filter) == state->domain_filter && has_own(filter, "_match", hl_match_domain_filter);
 
     if (!by_file && !by_domain)
         return 0;

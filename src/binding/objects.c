@@ -8,11 +8,18 @@
 /* {name: value} of all slots that have one, those of subclasses included. */
 static PyObject *slot_values(PyObject *self, PyObject *copyreg)
 {
-    PyObject *names = PyObject_CallMethod(copyreg, "_slotnames", "(O)", (PyObject *)Py_TYPE(self));
+    PyObject *list = PyObject_CallMethod(copyreg, "_slotnames", "(O)", (PyObject *)Py_TYPE(self));
+    if (list != NULL && !PyList_Check(list)) {
+        PyErr_Format(PyExc_TypeError, "%.200s.__slotnames__ should be a list or None, not %.200s",
+                     Py_TYPE(self)->tp_name, Py_TYPE(list)->tp_name);
+        Py_CLEAR(list);
+    }
+    PyObject *names = list != NULL ? PyList_AsTuple(list) : NULL; /* the list is the class's, and anyone's to change */
+    Py_XDECREF(list);
     PyObject *values = names != NULL ? PyDict_New() : NULL;
 
-    for (Py_ssize_t i = 0; values != NULL && i < PyList_GET_SIZE(names); i++) {
-        PyObject *name = PyList_GET_ITEM(names, i);
+    for (Py_ssize_t i = 0; values != NULL && i < PyTuple_GET_SIZE(names); i++) {
+        PyObject *name = PyTuple_GET_ITEM(names, i);
         PyObject *value = PyObject_GetAttr(self, name);
         if (value == NULL && PyErr_ExceptionMatches(PyExc_AttributeError)) {
             PyErr_Clear();

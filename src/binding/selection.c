@@ -187,7 +187,7 @@ static PyObject *filter_tuples(hl_state *state, const selection *chosen, PyObjec
     hl_source *source = hl_convert_traces(state, tuples, HL_NEED_DOMAINS | HL_NEED_FRAMES);
     hl_snapshot *passed = source != NULL ? core_filter(chosen, source->snapshot) : NULL;
     PyObject *result = NULL;
-    if (source == NULL && !PyErr_ExceptionMatches(PyExc_MemoryError))
+    if (source == NULL && PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError))
         PyErr_Clear();
     if (passed != NULL) {
         result = PyList_New((Py_ssize_t)passed->row_count);

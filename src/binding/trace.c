@@ -55,6 +55,8 @@ static int trace_init(PyObject *object, PyObject *args, PyObject *kwargs)
 
     if (!hl_arguments_parse(&signature, args, kwargs, &value))
         return -1;
+    if (!PyObject_GC_IsTracked(object)) /* a native one, which had nothing to track */
+        PyObject_GC_Track(object);
     Py_CLEAR(self->source);
     Py_XSETREF(self->trace, Py_NewRef(value));
     return 0;

@@ -51,6 +51,8 @@ static int traceback_init(PyObject *object, PyObject *args, PyObject *kwargs)
     Py_DECREF(backwards);
     if (frames == NULL)
         return -1;
+    if (!PyObject_GC_IsTracked(object)) /* a native one, which had nothing to track */
+        PyObject_GC_Track(object);
     Py_CLEAR(self->source);
     Py_XSETREF(self->frames, frames);
     Py_XSETREF(self->total, Py_NewRef(values[1] != NULL ? values[1] : Py_None));

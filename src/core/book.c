@@ -191,6 +191,7 @@ hl_status hl_book_stack_hashed(hl_book *book, uint64_t full_hash, const hl_locat
         ((hl_location *)hl_table_at(&book->locations, locations[i]))->refs++;
     *(hl_stack *)hl_table_at(&book->stacks, *id) =
         (hl_stack){.locations = copy, .depth = depth, .total = total, .refs = 1, .born = book->pin_clock};
+    book->stirred = true;
     return HL_OK;
 }
 
@@ -208,16 +209,26 @@ static void forget_stack(hl_book *book, hl_stack_id id)
     hl_table_remove(&book->stacks, id);
 }
 
-/* Does any pin lie in the life of the stack? Pins are ascending; a pin's value is the clock just after it was made. */
+/* The place of the first pin later than `clock`. */
+static uint32_t first_pin_after(const hl_book *book, uint32_t clock)
+{
+    uint32_t low = 0, high = book->pin_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (book->pins[middle].clock > clock)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* Does any pin lie in the life of the stack? */
 static bool is_pinned(hl_book *book, const hl_stack *stack)
 {
-    bool found = false;
     hl_lock_take(&hl_book_pin_lock);
-    for (uint32_t i = book->pin_count; i > 0 && book->pins[i - 1] > stack->born; i--)
-        if (book->pins[i - 1] <= stack->died) {
-            found = true;
-            break;
-        }
+    uint32_t at = first_pin_after(book, stack->born);
+    bool found = at < book->pin_count && book->pins[at].clock <= stack->died;
     hl_lock_give(&hl_book_pin_lock);
     return found;
 }
@@ -228,6 +239,7 @@ void hl_book_release_stack(hl_book *book, hl_stack_id id)
     if (--stack->refs != 0)
         return;
     stack->died = book->pin_clock;
+    book->stirred = true;
     if (!is_pinned(book, stack)) {
         forget_stack(book, id);
         return;
@@ -264,47 +276,47 @@ void hl_book_sweep(hl_book *book, uint32_t most)
 
 /* Pins. */
 
-static bool insert_pin(hl_book *book, uint32_t pin)
-{
-    if (book->pin_count == book->pin_room) {
-        uint32_t room = book->pin_room == 0 ? 8 : 2 * book->pin_room;
-        uint32_t *pins = hl_os_resize(book->pins, room, sizeof *pins);
-        if (pins == NULL)
-            return false;
-        book->pins = pins;
-        book->pin_room = room;
-    }
-    uint32_t at = book->pin_count++;
-    for (; at > 0 && book->pins[at - 1] > pin; at--)
-        book->pins[at] = book->pins[at - 1];
-    book->pins[at] = pin;
-    return true;
-}
-
 uint32_t hl_book_pin(hl_book *book)
 {
+    uint32_t pin = 0;
     hl_lock_take(&hl_book_pin_lock);
-    uint32_t pin = insert_pin(book, book->pin_clock + 1) ? ++book->pin_clock : 0;
+    if (book->pin_count > 0 && book->pins[book->pin_count - 1].clock == book->pin_clock && !book->stirred) {
+        book->pins[book->pin_count - 1].held++; /* nothing has changed since */
+        pin = book->pin_clock;
+    } else {
+        if (book->pin_count == book->pin_room) {
+            uint32_t room = book->pin_room == 0 ? 8 : 2 * book->pin_room;
+            hl_pin *pins = hl_os_resize(book->pins, room, sizeof *pins);
+            if (pins != NULL) {
+                book->pins = pins;
+                book->pin_room = room;
+            }
+        }
+        if (book->pin_count < book->pin_room) {
+            pin = ++book->pin_clock;
+            book->pins[book->pin_count++] = (hl_pin){.clock = pin, .held = 1};
+            book->stirred = false;
+        }
+    }
     hl_lock_give(&hl_book_pin_lock);
     return pin;
 }
 
-bool hl_book_pin_again(hl_book *book, uint32_t pin)
+void hl_book_pin_again(hl_book *book, uint32_t pin)
 {
     hl_lock_take(&hl_book_pin_lock);
-    bool done = insert_pin(book, pin);
+    book->pins[first_pin_after(book, pin - 1)].held++;
     hl_lock_give(&hl_book_pin_lock);
-    return done;
 }
 
 void hl_book_unpin(hl_book *book, uint32_t pin)
 {
     hl_lock_take(&hl_book_pin_lock);
-    uint32_t at = 0;
-    while (book->pins[at] != pin)
-        at++;
-    memmove(&book->pins[at], &book->pins[at + 1], (book->pin_count - at - 1) * sizeof *book->pins);
-    book->pin_count--;
+    uint32_t at = first_pin_after(book, pin - 1);
+    if (--book->pins[at].held == 0) {
+        book->pin_count--;
+        memmove(&book->pins[at], &book->pins[at + 1], (book->pin_count - at) * sizeof *book->pins);
+    }
     hl_lock_give(&hl_book_pin_lock);
 }
 

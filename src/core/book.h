@@ -49,6 +49,11 @@ typedef struct {
     uint32_t limbo;            /* next stack that waits for its pins, 0 at the end */
 } hl_stack;
 
+typedef struct {
+    uint32_t clock; /* the book's pin clock just after the pin was made */
+    uint32_t held;  /* how often */
+} hl_pin;
+
 typedef struct hl_book hl_book;
 
 struct hl_book {
@@ -58,9 +63,10 @@ struct hl_book {
     hl_table locations;
     hl_table stacks;
     uint32_t pin_clock; /* grows with every pin; this and the three below: hl_book_pin_lock */
-    uint32_t *pins;     /* clock values of the pins held, ascending; equal ones are one pin held several times */
+    hl_pin *pins;       /* ascending */
     uint32_t pin_count;
     uint32_t pin_room;
+    bool stirred;            /* a stack was born or died since the last pin, so the next is another one */
     hl_stack_id limbo_first; /* dead stacks that a pin may still name, oldest first */
     hl_stack_id limbo_last;
 };
@@ -91,9 +97,9 @@ void hl_book_release_stack(hl_book *book, hl_stack_id id);
 extern hl_lock hl_book_pin_lock;
 
 /* Pins: see above. hl_book_pin returns the clock value to unpin with, 0 when there is no memory for it. The last two
- * need no lock of the caller's. hl_book_pin_again holds a pin once more: false when there is no memory. */
+ * need no lock of the caller's. hl_book_pin_again holds a pin once more. */
 uint32_t hl_book_pin(hl_book *book) HL_MUST_USE;
-bool hl_book_pin_again(hl_book *book, uint32_t pin) HL_MUST_USE;
+void hl_book_pin_again(hl_book *book, uint32_t pin);
 void hl_book_unpin(hl_book *book, uint32_t pin);
 /* Reclaim up to `most` stacks whose pins are gone. Cheap when there are none. */
 void hl_book_sweep(hl_book *book, uint32_t most);

@@ -112,7 +112,8 @@ static void forget(hl_codes *codes, hl_book *book, hl_code_id id)
     hl_book_release_string(book, code->name);
     code->address = 0;
     hl_table_remove(&codes->codes, id);
-    codes->generation++;
+    if (++codes->generation == 0)
+        codes->generation = 1; /* 0 means no generation */
 }
 
 void hl_codes_forget(hl_codes *codes, hl_book *book, uintptr_t address)

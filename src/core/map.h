@@ -111,6 +111,14 @@ static inline uintptr_t hl_map_address(uint64_t descriptor, uintptr_t in_span, u
     return (in_span & ~(uintptr_t)0xfff) | (uintptr_t)(slot >> HL_MAP_SITE_BITS) << 4;
 }
 
+/* Does the block in the slot start at `address`? The eight bits do not tell odd multiples of 8, which only pages of the
+ * finest cut have. */
+static inline bool hl_map_is_start(uint64_t descriptor, uintptr_t address, uint32_t slot)
+{
+    return slot != 0 && (slot & ~HL_MAP_MOST_SITES) == hl_map_start(address) &&
+           HL_LIKELY((address & 8) == 0 || hl_map_shift(descriptor) == HL_MAP_FINEST);
+}
+
 /* The parts of hl_map_put and hl_map_take that are rare. The first makes the page fit and returns it, or NULL for want of
  * memory. */
 uint64_t *hl_map_prepare(hl_map *map, uintptr_t address, uint32_t shift);
@@ -153,7 +161,7 @@ static inline uint32_t *hl_map_find(const hl_map *map, uintptr_t address)
     if (page == NULL || *page == 0)
         return NULL;
     uint32_t *slot = hl_map_slot(*page, address);
-    return *slot != 0 && (*slot & ~HL_MAP_MOST_SITES) == hl_map_start(address) ? slot : NULL;
+    return hl_map_is_start(*page, address, *slot) ? slot : NULL;
 }
 
 /* Remove the block and return its site, or 0 when there is none. */
@@ -165,7 +173,7 @@ static inline uint32_t hl_map_take(hl_map *map, uintptr_t address)
     uint64_t descriptor = *page;
     uint32_t *slot = hl_map_slot(descriptor, address);
     uint32_t old = *slot;
-    if (HL_UNLIKELY(old == 0 || (old & ~HL_MAP_MOST_SITES) != hl_map_start(address)))
+    if (HL_UNLIKELY(!hl_map_is_start(descriptor, address, old)))
         return 0;
     *slot = 0;
     *page = descriptor -= HL_MAP_ONE_LIVE;

@@ -26,10 +26,8 @@ hl_status hl_snapshot_derive(const hl_snapshot *source, size_t rows, hl_snapshot
     if (status != HL_OK)
         return status;
     (*snapshot)->nframe = source->nframe;
-    if (source->pin != 0 && !hl_book_pin_again(source->book, source->pin)) {
-        hl_snapshot_drop(*snapshot);
-        return HL_NO_MEMORY;
-    }
+    if (source->pin != 0)
+        hl_book_pin_again(source->book, source->pin);
     (*snapshot)->pin = source->pin;
     return HL_OK;
 }

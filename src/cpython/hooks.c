@@ -229,7 +229,11 @@ static bool reaches_ours(const PyMemAllocatorEx *top)
     bool was_inside = hl_hooks_this_thread.inside;
     hl_hooks_this_thread.inside = true; /* pass through, if it is ours */
     hl_hooks_this_thread.probed = false;
-    top->free(top->ctx, top->malloc(top->ctx, 1));
+    void *block = top->malloc(top->ctx, 1);
+    if (block != NULL)
+        top->free(top->ctx, block);
+    else
+        hl_hooks_this_thread.probed = true; /* in doubt, not twice */
     hl_hooks_this_thread.inside = was_inside;
     return hl_hooks_this_thread.probed;
 }

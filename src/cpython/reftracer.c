@@ -12,6 +12,8 @@ static void *previous_data;
 static int trace(PyObject *object, PyRefTracerEvent event, void *data)
 {
     (void)data;
+    if (HL_UNLIKELY(event > PyRefTracer_DESTROY))
+        return 0; /* 3.15's farewell is ours alone: the tracer that we replaced had its own when we came */
     if (event == PyRefTracer_CREATE) {
         /* Mostly the object is in the block that this thread has just been given. The block is claimed once: the next
          * object at this address comes from a freelist. */

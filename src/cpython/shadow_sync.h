@@ -31,6 +31,11 @@ static inline bool resolve_from(hl_shadow *shadow, hl_ledger *ledger, uint32_t l
         hash = hash * HL_STACK_BASE + *location;
         shadow->hashes[i] = hash;
     }
+    if (HL_UNLIKELY(shadow->generation != 0 && shadow->generation != ledger->codes.generation)) {
+        /* Learning one location has shown that another code object died unseen: its locations are gone. */
+        shadow->generation = 0;
+        return false;
+    }
     return true;
 }
 

@@ -17,6 +17,7 @@ static _Atomic uint32_t limit = 1;
  * and free in the child. */
 static void before_fork(void)
 {
+    hl_lock_take(&control);
     hl_gate_enter(&hl_hooks_gate);
     hl_lock_take(&hl_book_pin_lock);
 }
@@ -25,6 +26,7 @@ static void after_fork_in_parent(void)
 {
     hl_lock_give(&hl_book_pin_lock);
     hl_gate_leave(&hl_hooks_gate);
+    hl_lock_give(&control);
 }
 
 static void after_fork_in_child(void)
@@ -34,8 +36,7 @@ static void after_fork_in_child(void)
     hl_lock_reset(&control);
 }
 
-/* Forget everything. Also called at the interpreter's very end: blocks are still freed after that, but nobody can ask
- * about them any more. */
+/* Forget everything. */
 static void end_tracing(void)
 {
     hl_gate_enter(&hl_hooks_gate);
@@ -47,14 +48,22 @@ static void end_tracing(void)
     hl_ledger_close(&old);
 }
 
+static bool ends_at_exit; /* under `control` */
+
+/* The interpreter's very end: blocks are still freed after this, but nobody can ask about them any more. */
+static void at_exit(void)
+{
+    ends_at_exit = false; /* the interpreter forgets its exit functions; it may be initialised again */
+    end_tracing();
+}
+
 static void prepare_process(void)
 {
     static bool done; /* under `control` */
-    if (done)
-        return;
-    done = true;
-    (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-    (void)Py_AtExit(end_tracing);
+    if (!done)
+        done = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+    if (!ends_at_exit)
+        ends_at_exit = Py_AtExit(at_exit) == 0;
 }
 
 /* Another tool that stops may put back the allocators that it found, without ours: the stdlib's tracemalloc does. */
@@ -123,24 +132,24 @@ uint32_t hl_tracer_nframe(void)
 
 hl_status hl_tracer_clear(void)
 {
-    hl_ledger fresh;
-    if (!hl_tracer_is_tracing())
-        return HL_OK;
-    hl_status status = hl_ledger_open(&fresh, hl_tracer_nframe(), 0);
-    if (status != HL_OK)
-        return status;
-    hl_gate_enter(&hl_hooks_gate);
+    hl_status status = HL_OK;
+    hl_lock_take(&control);
     if (hl_tracer_is_tracing()) {
-        hl_ledger old = hl_hooks_ledger;
-        fresh.era = old.era + 1;
-        fresh.lost = old.lost;
-        hl_hooks_ledger = fresh;
-        hl_hooks_shadow.generation = 0; /* its locations were the old book's */
-        fresh = old;
+        hl_ledger fresh;
+        status = hl_ledger_open(&fresh, hl_tracer_nframe(), 0);
+        if (status == HL_OK) {
+            hl_gate_enter(&hl_hooks_gate);
+            hl_ledger old = hl_hooks_ledger;
+            fresh.era = old.era + 1;
+            fresh.lost = old.lost;
+            hl_hooks_ledger = fresh;
+            hl_hooks_shadow.generation = 0; /* its locations were the old book's */
+            hl_gate_leave(&hl_hooks_gate);
+            hl_ledger_close(&old);
+        }
     }
-    hl_gate_leave(&hl_hooks_gate);
-    hl_ledger_close(&fresh);
-    return HL_OK;
+    hl_lock_give(&control);
+    return status;
 }
 
 void hl_tracer_reset_peak(void)

@@ -246,3 +246,70 @@ def test_leaks_of_references():
         grown = sys.getallocatedblocks() - blocks
         assert grown < 90, grown
     """)
+
+
+def test_slot_names_that_are_not_a_list():
+    """As in the stdlib: the class's own list of slot names is checked, and may change while it is read."""
+    run("""
+        import copyreg, heapledger
+        class Tuple(heapledger.Frame):
+            __slotnames__ = ("_frame",)
+        try:
+            Tuple(("a.py", 1)).__reduce__()
+        except TypeError as error:
+            assert str(error).endswith("__slotnames__ should be a list or None, not tuple"), error
+        else:
+            raise AssertionError
+        class Changing(heapledger.Frame):
+            __slots__ = ("x" * 5, "y" * 6)
+            def __getattribute__(self, name):
+                type(self).__slotnames__.clear()
+                return "value of " + name
+        copyreg._slotnames(Changing)
+        assert Changing(("a.py", 1)).__getstate__()[1]
+    """)
+
+
+def test_errors_that_are_not_ours_to_swallow():
+    run("""
+        import heapledger
+        class Once(tuple):
+            def __iter__(self):
+                raise KeyboardInterrupt
+        snapshot = heapledger.Snapshot([Once((0, 1, (("a.py", 1),), 1))], 1)
+        try:
+            snapshot.filter_traces([heapledger.Filter(True, "a.py")])
+        except KeyboardInterrupt:
+            pass
+        else:
+            raise AssertionError
+    """)
+
+
+def test_cycles_through_native_objects():
+    """Native values are made untracked; given new contents they are collected like any other."""
+    run("""
+        import gc, heapledger, weakref
+        class Holder:
+            pass
+        heapledger.start(2)
+        kept = [bytes(n) for n in range(50)]
+        snapshot = heapledger.take_snapshot()
+        heapledger.stop()
+        for native, contents in ((snapshot.traces[0], lambda holder: (0, 1, holder, 1)),
+                                 (snapshot.traces[0].traceback, lambda holder: [holder])):
+            holder = Holder()
+            native.__init__(contents(holder))
+            holder.native, seen = native, weakref.ref(holder)
+            del native, holder
+            gc.collect()
+            assert seen() is None
+        class Name(str):
+            pass
+        name = Name("a.py")
+        statistics = heapledger.Snapshot([(0, 1, ((name, 1),), 1)], 1).statistics("lineno")
+        name.statistics, seen = statistics, weakref.ref(statistics[0].traceback)
+        del name, statistics
+        gc.collect()
+        assert seen() is None
+    """)

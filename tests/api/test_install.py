@@ -213,3 +213,19 @@ def test_modules_that_imported_names_before():
         heapledger.uninstall()
         assert not early.tracemalloc.is_tracing()
     """)
+
+
+def test_install_over_a_hand_made_alias():
+    """sys.modules["tracemalloc"] = heapledger, then install(): our own tracing is not taken for the stdlib's."""
+    run("""
+        import sys, heapledger
+        sys.modules["tracemalloc"] = heapledger
+        heapledger.start(3)
+        kept = [bytes(n) for n in range(1000, 1010)]
+        heapledger.install()
+        assert heapledger.is_tracing() and len([t for t in heapledger._get_traces() if t[1] > 1000]) >= 10
+        heapledger.uninstall()
+        assert heapledger.is_tracing() and sys.modules["tracemalloc"] is heapledger
+        import _tracemalloc
+        assert not _tracemalloc.is_tracing()
+    """)

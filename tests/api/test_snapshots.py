@@ -430,3 +430,13 @@ def test_snapshots_outlive_the_ledger():
     theirs_again = tracemalloc.Snapshot(tuples(first), 5)
     assert [flat_all(theirs_again.statistics(key_type)) for key_type in KEY_TYPES] == before
     assert [grouped(first, key_type) for key_type in KEY_TYPES] == [grouped(theirs, key_type) for key_type in KEY_TYPES]
+
+
+@pytest.mark.parametrize("name", ["_match", "_match_traceback", "_match_frame", "_match_frame_impl"])
+def test_methods_replaced_on_a_filter(name):
+    """They call each other through the instance, as the stdlib's do."""
+    traces = [(0, 1, (("a.py", 1),), 1), (0, 2, (("b.py", 1),), 1)]
+    for module in (tracemalloc, heapledger):
+        one = module.Filter(True, "a.py")
+        setattr(one, name, lambda *arguments: True)
+        assert len(module.Snapshot(list(traces), 1).filter_traces([one]).traces) == 2

@@ -172,6 +172,7 @@ static void an_address_within_a_block_is_not_the_block(void)
     CHECK(hl_map_find(&map, 0x10030) != NULL);
     CHECK(hl_map_find(&map, 0x10020) == NULL);
     CHECK(hl_map_find(&map, 0x10040) == NULL);
+    CHECK(hl_map_find(&map, 0x10038) == NULL); /* an odd multiple of 8 */
     CHECK_EQUAL(hl_map_take(&map, 0x10040), 0);
     CHECK_EQUAL(hl_map_take(&map, 0x10030), 5);
     CHECK_EQUAL(hl_map_take(&map, 0x10030), 0);
