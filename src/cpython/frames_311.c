@@ -32,11 +32,6 @@ static inline PyCodeObject *code_of(const frame *f)
     return f->f_code;
 }
 
-size_t hl_frames_object_offset(PyTypeObject *type)
-{
-    return _PyType_PreHeaderSize(type);
-}
-
 void hl_frames_prepare(void)
 {
 }

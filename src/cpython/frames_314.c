@@ -31,27 +31,16 @@ static inline PyCodeObject *code_of(const frame *f)
     return (PyCodeObject *)PyStackRef_AsPyObjectBorrow(f->f_executable);
 }
 
-size_t hl_frames_object_offset(PyTypeObject *type)
+static inline PyThreadState *current_thread(void)
 {
-    return _PyType_PreHeaderSize(type);
+    return PyThreadState_GetUnchecked();
 }
 
-static PyInterpreterState *main_interpreter;
-
-void hl_frames_prepare(void)
+static inline bool is_finalizing(void)
 {
-    main_interpreter = PyInterpreterState_Main();
+    return Py_IsFinalizing();
 }
 
-bool hl_frames_here(bool attached, PyThreadState **thread)
-{
-    *thread = PyThreadState_GetUnchecked(); /* the calling thread's; NULL when it is detached */
-    if (*thread != NULL)
-        return (*thread)->interp == main_interpreter;
-    if (!attached && !Py_IsFinalizing())
-        *thread = PyGILState_GetThisThreadState();
-    return false;
-}
-
+#include "frames_here.h"
 #include "frames_walk.h"
 #include "shadow_sync.h"

@@ -54,4 +54,9 @@ uintptr_t hl_frames_first_instruction(PyCodeObject *code)
     return (uintptr_t)_PyCode_CODE(code);
 }
 
+size_t hl_frames_object_offset(PyTypeObject *type)
+{
+    return _PyType_PreHeaderSize(type);
+}
+
 #endif

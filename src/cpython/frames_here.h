@@ -1,0 +1,28 @@
+/* frames_here.h: whose thread this is, from 3.12 on, included by the frames_3XX.c of these versions.
+ *
+ * The including file defines, for its version:
+ *     PyThreadState *current_thread(void)     the calling thread's; NULL when it is detached
+ *     bool is_finalizing(void)                the interpreter's end has begun
+ */
+
+#ifndef HL_FRAMES_HERE_H
+#define HL_FRAMES_HERE_H
+
+static PyInterpreterState *main_interpreter;
+
+void hl_frames_prepare(void)
+{
+    main_interpreter = PyInterpreterState_Main();
+}
+
+bool hl_frames_here(bool attached, PyThreadState **thread)
+{
+    *thread = current_thread();
+    if (*thread != NULL)
+        return (*thread)->interp == main_interpreter;
+    if (!attached && !is_finalizing())
+        *thread = PyGILState_GetThisThreadState();
+    return false;
+}
+
+#endif
