@@ -1,8 +1,8 @@
 /* frames.h: the interpreter's frames, as one contract over all CPython versions.
  *
  * Each supported minor version has a file frames_3XX.c that says where things are in that version and nothing else; the
- * walks themselves are written once, in frames_walk.h and shadow_sync.h, and from 3.12 on the question whose thread it is
- * in frames_here.h.
+ * walks themselves are written once, in frames_walk.h and shadow_sync.h, and from 3.12 on the question whose thread it
+ * is in frames_here.h.
  *
  * A frame is "complete" when the interpreter would show it in a traceback: it is Python code past its preamble, not a
  * shim of the interpreter's own.
