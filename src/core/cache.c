@@ -17,6 +17,11 @@ void hl_cache_close(hl_cache *cache)
     *cache = (hl_cache){0};
 }
 
+void hl_cache_clear(hl_cache *cache)
+{
+    hl_os_discard(cache->entries, BYTES);
+}
+
 size_t hl_cache_memory(const hl_cache *cache)
 {
     return hl_os_resident(cache->entries, BYTES);

@@ -38,6 +38,7 @@ typedef struct {
 
 hl_status hl_cache_open(hl_cache *cache) HL_MUST_USE;
 void hl_cache_close(hl_cache *cache);
+void hl_cache_clear(hl_cache *cache);
 size_t hl_cache_memory(const hl_cache *cache);
 
 static inline uint64_t hl_cache_hash(const hl_key *key)

@@ -18,7 +18,8 @@ enum { OLD_CODE = 1, OWN_WORK = 2 };
 
 hl_status hl_ledger_open(hl_ledger *ledger, uint32_t nframe, uint32_t era)
 {
-    *ledger = (hl_ledger){.nframe = nframe, .era = era, .epoch = 1};
+    *ledger = (hl_ledger){.nframe = nframe, .era = era, .epoch = 1, .origins = {.count = 1}};
+    ledger->origins.ids[0] = hl_os_random();
     hl_status status = hl_book_new(true, &ledger->book);
     if (status == HL_OK)
         status = hl_map_open(&ledger->map);
@@ -215,6 +216,22 @@ hl_status hl_ledger_watch_code(hl_ledger *ledger, uintptr_t address)
     return status;
 }
 
+void hl_ledger_forked(hl_ledger *ledger)
+{
+    ledger->origins.forks++;
+}
+
+void hl_ledger_inherit(hl_ledger *ledger)
+{
+    hl_origins *origins = &ledger->origins;
+    if (origins->count < HL_MOST_ORIGINS)
+        origins->count++;
+    origins->ids[origins->count - 1] = hl_os_random();
+    origins->forks = 0;
+    ledger->sites.origin = (uint8_t)(origins->count - 1);
+    hl_cache_clear(&ledger->cache);
+}
+
 void hl_ledger_reset_peak(hl_ledger *ledger)
 {
     ledger->peak = ledger->traced;
@@ -230,8 +247,12 @@ size_t hl_ledger_rows(const hl_ledger *ledger)
 
 static hl_row row_of(const hl_site *site, uint64_t live)
 {
-    return (hl_row){
-        .size = site->size, .live = live, .allocated = site->allocated, .stack = site->stack, .domain = site->domain};
+    return (hl_row){.size = site->size,
+                    .live = live,
+                    .allocated = site->allocated,
+                    .origin = site->origin,
+                    .stack = site->stack,
+                    .domain = site->domain};
 }
 
 hl_status hl_ledger_fill(hl_ledger *ledger, bool peak, hl_snapshot *snapshot, size_t room)
@@ -241,7 +262,9 @@ hl_status hl_ledger_fill(hl_ledger *ledger, bool peak, hl_snapshot *snapshot, si
     snapshot->pin = hl_book_pin(ledger->book);
     if (snapshot->pin == 0)
         return HL_NO_MEMORY;
+    snapshot->moment = peak ? HL_PEAK : HL_LIVE;
     snapshot->nframe = ledger->nframe;
+    snapshot->origins = ledger->origins;
     size_t rows = 0;
     for (hl_site_id id = 1; id <= ledger->sites.table.used; id++) {
         const hl_site *site = hl_sites_at(&ledger->sites, id);
@@ -258,6 +281,7 @@ hl_status hl_ledger_fill_one(hl_ledger *ledger, hl_site_id site, hl_snapshot *sn
     if (snapshot->pin == 0)
         return HL_NO_MEMORY;
     snapshot->nframe = ledger->nframe;
+    snapshot->origins = ledger->origins;
     snapshot->rows[0] = row_of(hl_sites_at(&ledger->sites, site), 1);
     hl_snapshot_seal(snapshot, 1);
     return HL_OK;

@@ -30,6 +30,7 @@ typedef struct {
     hl_site_id old_code; /* the hidden site of code objects older than the ledger */
     uint32_t nframe;
     uint32_t era;
+    hl_origins origins; /* whose blocks these are; sites.origin is the last of them */
     uint64_t traced;
     uint64_t peak;
     uint64_t epoch; /* grows with every new peak: see sites.h */
@@ -69,6 +70,11 @@ void hl_ledger_let_go(hl_ledger *ledger, hl_site_id site);
 
 /* The code object at `address` was seen running: make sure that we notice when its block is freed. */
 hl_status hl_ledger_watch_code(hl_ledger *ledger, uintptr_t address) HL_MUST_USE;
+
+/* The process has forked: the parent goes on, and the child, with a copy, under a name of its own. What the child enters
+ * from now on has sites of its own, so that what it inherited can be told apart when their snapshots are merged. */
+void hl_ledger_forked(hl_ledger *ledger);
+void hl_ledger_inherit(hl_ledger *ledger);
 
 void hl_ledger_reset_peak(hl_ledger *ledger);
 /* Copy the sites, as they are now or as they were at the peak, into a snapshot with room for all of them. HL_FULL if

@@ -7,9 +7,12 @@
 #include <linux/membarrier.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifdef HL_FAULTS
@@ -123,7 +126,8 @@ void *hl_os_remap(void *pages, size_t old_bytes, size_t new_bytes)
 void hl_os_discard(void *pages, size_t bytes)
 {
     int host_errno = errno;
-    (void)madvise(pages, bytes, MADV_DONTNEED);
+    if (madvise(pages, bytes, MADV_DONTNEED) != 0)
+        memset(pages, 0, bytes); /* locked memory stays */
     errno = host_errno;
 }
 
@@ -205,4 +209,17 @@ void hl_os_barrier(void)
 void hl_os_yield(void)
 {
     (void)sched_yield();
+}
+
+uint64_t hl_os_random(void)
+{
+    int host_errno = errno;
+    uint64_t drawn;
+    if (getrandom(&drawn, sizeof drawn, GRND_NONBLOCK) != (ssize_t)sizeof drawn) {
+        struct timespec now; /* early in the boot, or forbidden */
+        clock_gettime(CLOCK_REALTIME, &now);
+        drawn = (uint64_t)getpid() << 40 ^ (uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec;
+    }
+    errno = host_errno;
+    return drawn;
 }

@@ -49,6 +49,9 @@ bool hl_os_has_barrier(void);
 void hl_os_barrier(void);
 void hl_os_yield(void);
 
+/* A number that no other process will draw. */
+uint64_t hl_os_random(void);
+
 #ifdef HL_FAULTS
 /* Test builds only: every n-th call that obtains memory fails from now on (0: none). Returns how many have failed. */
 size_t hl_os_fail_every(size_t n);

@@ -58,7 +58,7 @@ hl_status hl_sites_intern(hl_sites *sites, hl_book *book, hl_stack_id stack, uin
     uint32_t hash = (uint32_t)hl_mix(size * 0x9e3779b97f4a7c15u ^ ((uint64_t)domain << 32 | stack));
     for (hl_site_id at = hl_table_first(table, hash); at != 0; at = hl_table_link(table, at)->next) {
         hl_site *site = hl_sites_at(sites, at);
-        if (site->stack == stack && site->size == size && site->domain == domain) {
+        if (site->stack == stack && site->size == size && site->domain == domain && site->origin == sites->origin) {
             if (stack != 0)
                 hl_book_release_stack(book, stack);
             *id = at;
@@ -73,7 +73,12 @@ hl_status hl_sites_intern(hl_sites *sites, hl_book *book, hl_stack_id stack, uin
         return status;
     }
     hl_site *site = hl_sites_at(sites, *id);
-    *site = (hl_site){
-        .size = size, .stack = stack, .domain = domain, .life = site->life, .in_use = true, .hidden = stack == 0};
+    *site = (hl_site){.size = size,
+                      .stack = stack,
+                      .domain = domain,
+                      .life = site->life,
+                      .in_use = true,
+                      .hidden = stack == 0,
+                      .origin = sites->origin};
     return HL_OK;
 }

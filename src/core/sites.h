@@ -1,4 +1,4 @@
-/* sites.h: what blocks are entered under: (stack, size, domain), with its counters.
+/* sites.h: what blocks are entered under: (stack, size, domain, origin), with its counters.
  *
  * A site is one cache line. Its counts for the peak are kept without a log: the ledger's epoch grows whenever a new
  * peak is reached (at that instant every `live` is the peak's count); the first change of a site in an epoch saves the
@@ -30,6 +30,7 @@ typedef struct {
     bool in_use;
     bool hidden;     /* its blocks do not count: the tracer's own work, code objects older than the ledger */
     bool holds_code; /* some block may be a code object that hl_codes knows */
+    uint8_t origin;  /* whose ledger made it: an index into the ledger's origins */
 } hl_site;
 
 _Static_assert(sizeof(hl_site) == 64, "a site is one cache line");
@@ -37,6 +38,7 @@ _Static_assert(sizeof(hl_site) == 64, "a site is one cache line");
 typedef struct {
     hl_table table;
     hl_site_id hand;
+    uint8_t origin;          /* of the sites that are made now: those of another origin are not found any more */
     uint64_t retired_blocks; /* allocated, over reclaimed sites */
     uint64_t retired_bytes;
 } hl_sites;

@@ -25,7 +25,9 @@ hl_status hl_snapshot_derive(const hl_snapshot *source, size_t rows, hl_snapshot
     hl_status status = hl_snapshot_new(source->book, rows, snapshot);
     if (status != HL_OK)
         return status;
+    (*snapshot)->moment = source->moment;
     (*snapshot)->nframe = source->nframe;
+    (*snapshot)->origins = source->origins;
     if (source->pin != 0)
         hl_book_pin_again(source->book, source->pin);
     (*snapshot)->pin = source->pin;

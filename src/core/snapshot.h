@@ -13,18 +13,34 @@
 #include "book.h"
 
 typedef struct {
-    uint64_t size;      /* bytes of each block */
-    uint64_t live;      /* blocks alive */
-    uint64_t allocated; /* blocks entered since start, the dead included */
+    uint64_t size;           /* bytes of each block */
+    uint64_t live;           /* blocks alive */
+    uint64_t allocated : 56; /* blocks entered since start, the dead included */
+    uint64_t origin : 8;     /* whose ledger entered them: an index into the snapshot's origins */
     hl_stack_id stack;
     uint32_t domain;
 } hl_row;
 
+/* The line of ledgers that rows come from, oldest first: a forked child goes on with a copy of its parent's ledger, under
+ * a name of its own. What comes from the last is the process's own, the rest is inherited. A snapshot that was not taken
+ * from a ledger has none. Generations beyond the room share the last name. */
+enum { HL_MOST_ORIGINS = 32 };
+typedef struct {
+    uint32_t count;
+    uint32_t forks;                /* children the last has made: they may hold copies of what it entered */
+    uint64_t ids[HL_MOST_ORIGINS]; /* drawn at random */
+} hl_origins;
+
+/* What `live` of the rows counts. */
+typedef enum { HL_LIVE, HL_PEAK, HL_ALLOCATED } hl_moment;
+
 typedef struct {
     _Atomic uint32_t holders;
+    hl_moment moment;
     hl_book *book;
     uint32_t pin;    /* 0: the book is private, nothing is reclaimed in it */
     uint32_t nframe; /* the frame limit the traces were cut at */
+    hl_origins origins;
     size_t row_count;
     uint64_t blocks;
     uint64_t bytes;

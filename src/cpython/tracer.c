@@ -24,6 +24,8 @@ static void before_fork(void)
 
 static void after_fork_in_parent(void)
 {
+    if (hl_tracer_is_tracing())
+        hl_ledger_forked(&hl_hooks_ledger);
     hl_lock_give(&hl_book_pin_lock);
     hl_gate_leave(&hl_hooks_gate);
     hl_lock_give(&control);
@@ -31,6 +33,8 @@ static void after_fork_in_parent(void)
 
 static void after_fork_in_child(void)
 {
+    if (hl_tracer_is_tracing())
+        hl_ledger_inherit(&hl_hooks_ledger);
     hl_lock_reset(&hl_book_pin_lock);
     hl_gate_reset(&hl_hooks_gate);
     hl_lock_reset(&control);

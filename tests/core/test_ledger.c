@@ -370,6 +370,42 @@ static void the_cache_compares_whole_keys(void)
     hl_ledger_close(ledger);
 }
 
+/* The child of a fork goes on with the same ledger: what it enters is told apart from what it inherited. */
+static void inherited_blocks_are_told_apart(void)
+{
+    CHECK_OR_RETURN(begin(1));
+    hl_ledger *ledger = &the_history.ledger;
+    enum { SIZE = 64, FIRST = 0x100000 };
+    for (uintptr_t i = 0; i < 3; i++)
+        hl_ledger_enter(ledger, FIRST + i * SIZE, SIZE, 0, site_of(ledger, 1, SIZE, 0));
+    uint64_t parent = ledger->origins.ids[0];
+    hl_ledger_forked(ledger);
+    CHECK_EQUAL(ledger->origins.forks, 1);
+    hl_ledger_inherit(ledger);
+    hl_ledger_enter(ledger, FIRST + 3 * SIZE, SIZE, 0, site_of(ledger, 1, SIZE, 0));
+    CHECK(hl_ledger_leave(ledger, FIRST, 0));
+    hl_snapshot *snapshot;
+    CHECK_OR_RETURN(hl_snapshot_new(ledger->book, 2, &snapshot) == HL_OK);
+    CHECK_OR_RETURN(hl_ledger_fill(ledger, false, snapshot, hl_ledger_rows(ledger)) == HL_OK);
+    CHECK_EQUAL(snapshot->row_count, 2);
+    CHECK_EQUAL(snapshot->origins.count, 2);
+    CHECK_EQUAL(snapshot->origins.forks, 0);
+    CHECK_EQUAL(snapshot->origins.ids[0], parent);
+    CHECK(snapshot->origins.ids[1] != parent);
+    uint64_t live[2] = {0};
+    for (size_t i = 0; i < 2; i++)
+        live[snapshot->rows[i].origin] += snapshot->rows[i].live;
+    CHECK_EQUAL(live[0], 2);
+    CHECK_EQUAL(live[1], 1);
+    hl_snapshot_drop(snapshot);
+    for (int generation = 0; generation < 300; generation++)
+        hl_ledger_inherit(ledger);
+    hl_ledger_enter(ledger, FIRST + 4 * SIZE, SIZE, 0, site_of(ledger, 1, SIZE, 0));
+    CHECK_EQUAL(ledger->origins.count, HL_MOST_ORIGINS);
+    CHECK(hl_ledger_validate(ledger) == NULL);
+    hl_ledger_close(ledger);
+}
+
 /* The validator must be able to find something. */
 static void the_validator_sees_each_broken_invariant(void)
 {
@@ -398,4 +434,5 @@ static void the_validator_sees_each_broken_invariant(void)
 CHECK_MAIN(TEST(random_histories_agree_with_the_model), TEST(failing_memory_only_loses_records),
            TEST(opening_fails_cleanly), TEST(sites_that_come_and_go_do_not_pile_up),
            TEST(a_snapshot_keeps_what_it_names), TEST(a_dead_code_object_is_forgotten),
-           TEST(the_cache_compares_whole_keys), TEST(the_validator_sees_each_broken_invariant))
+           TEST(the_cache_compares_whole_keys), TEST(inherited_blocks_are_told_apart),
+           TEST(the_validator_sees_each_broken_invariant))
