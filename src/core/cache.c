@@ -2,27 +2,56 @@
 
 #include "cache.h"
 
-enum { BYTES = sizeof(hl_cache_entry) << HL_CACHE_LOG2 };
+/* From 8,192 places, half a megabyte, to half a million; each step is four times the one before. */
+enum { SMALLEST = 13, LARGEST = 19, STEP = 2 };
+
+static size_t bytes_of(uint32_t log2)
+{
+    return HL_CACHE_WAYS * sizeof(hl_cache_entry) << log2;
+}
 
 hl_status hl_cache_open(hl_cache *cache)
 {
-    cache->entries = hl_os_map(BYTES);
+    *cache = (hl_cache){.entries = hl_os_map(bytes_of(SMALLEST)), .log2 = SMALLEST};
     return cache->entries == NULL ? HL_NO_MEMORY : HL_OK;
 }
 
 void hl_cache_close(hl_cache *cache)
 {
     if (cache->entries != NULL)
-        hl_os_unmap(cache->entries, BYTES);
+        hl_os_unmap(cache->entries, bytes_of(cache->log2));
     *cache = (hl_cache){0};
 }
 
 void hl_cache_clear(hl_cache *cache)
 {
-    hl_os_discard(cache->entries, BYTES);
+    hl_os_discard(cache->entries, bytes_of(cache->log2));
+}
+
+void hl_cache_fit(hl_cache *cache, size_t sites)
+{
+    if (HL_LIKELY(sites < (size_t)1 << cache->log2) || cache->log2 == LARGEST)
+        return;
+    hl_cache larger = {.log2 = cache->log2 + STEP};
+    larger.entries = hl_os_map(bytes_of(larger.log2));
+    if (larger.entries == NULL)
+        return;
+    hl_cache_close(cache);
+    *cache = larger;
+}
+
+void hl_cache_put(hl_cache *cache, const hl_key *key, hl_site_id site, uint32_t life, const hl_location_id *locations)
+{
+    uint64_t hash = hl_cache_hash(key), stack = hl_cache_stack(locations, key->depth);
+    if (stack >> 48 != key->depth)
+        return; /* an address beyond 48 bits */
+    hl_cache_entry *place = hl_cache_place(cache, hash);
+    if (place[0].hash != hash)
+        place[1] = place[0];
+    place[0] = (hl_cache_entry){.hash = hash, .version = key->version, .site = site, .life = life, .stack = stack};
 }
 
 size_t hl_cache_memory(const hl_cache *cache)
 {
-    return hl_os_resident(cache->entries, BYTES);
+    return hl_os_resident(cache->entries, bytes_of(cache->log2));
 }

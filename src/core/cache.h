@@ -1,12 +1,17 @@
 /* cache.h: from a stack and a size to the site, without a search.
  *
- * Direct-mapped: a key (locations, size, domain) has one place, and the last comer has it. A hit compares the locations
- * with those of the site's stack, so it is exact; an entry is void when its site was reclaimed (`life`).
+ * A key (locations, size, domain) has one place, a cache line with room for two; the last comers have it. A hit compares
+ * the locations with those of the site's stack, so it is exact; an entry is void when its site was reclaimed (`life`).
+ *
+ * It grows with the number of sites. A larger cache begins empty: filling it again is spread over the misses to come,
+ * where moving the entries would be a pause.
  *
  * Threading: the ledger's lock.
  */
 #ifndef HL_CACHE_H
 #define HL_CACHE_H
+
+#include <string.h>
 
 #include "sites.h"
 
@@ -25,21 +30,22 @@ typedef struct {
     uint64_t version; /* of the key that was last found equal: its locations need not be compared again */
     hl_site_id site;
     uint32_t life;
-    uint32_t depth;
-    hl_location_id newest; /* of a stack of one location this is all there is to compare */
+    uint64_t stack; /* of the site, so that it need not be looked up: see hl_cache_stack */
 } hl_cache_entry;
 
-/* Room for the working set of a large program; only the places that are used cost memory. */
-enum { HL_CACHE_LOG2 = 16 };
+enum { HL_CACHE_WAYS = 2 };
 
 typedef struct {
     hl_cache_entry *entries;
+    uint32_t log2; /* of the number of places */
 } hl_cache;
 
 hl_status hl_cache_open(hl_cache *cache) HL_MUST_USE;
 void hl_cache_close(hl_cache *cache);
 void hl_cache_clear(hl_cache *cache);
 size_t hl_cache_memory(const hl_cache *cache);
+/* Suit `sites` sites, as far as memory can be had. */
+void hl_cache_fit(hl_cache *cache, size_t sites);
 
 static inline uint64_t hl_cache_hash(const hl_key *key)
 {
@@ -48,7 +54,43 @@ static inline uint64_t hl_cache_hash(const hl_key *key)
 
 static inline hl_cache_entry *hl_cache_place(const hl_cache *cache, uint64_t hash)
 {
-    return cache->entries + ((hash * 0x9e3779b97f4a7c15u) >> (64 - HL_CACHE_LOG2));
+    return cache->entries + HL_CACHE_WAYS * ((hash * 0x9e3779b97f4a7c15u) >> (64 - cache->log2));
 }
+
+/* The depth in the upper 16 bits; in the lower 48 the only location there is, or the address of several. */
+static inline uint64_t hl_cache_stack(const hl_location_id *locations, uint32_t depth)
+{
+    return (uint64_t)depth << 48 | (depth == 1 ? (uint64_t)*locations : (uint64_t)(uintptr_t)locations);
+}
+
+/* Is this the stack of the key, whose depth is the same? */
+static inline bool hl_cache_same_stack(uint64_t stack, const hl_key *key)
+{
+    if (key->depth == 1)
+        return stack == hl_cache_stack(key->locations, 1);
+    const hl_location_id *locations = (const hl_location_id *)(uintptr_t)(stack & ((UINT64_C(1) << 48) - 1));
+    return stack >> 48 == key->depth && memcmp(locations, key->locations, key->depth * sizeof *locations) == 0;
+}
+
+/* The entry of a key; NULL: none, or one that is void. */
+static inline const hl_cache_entry *hl_cache_find(const hl_cache *cache, const hl_sites *sites, const hl_key *key)
+{
+    uint64_t hash = hl_cache_hash(key);
+    hl_cache_entry *entry = hl_cache_place(cache, hash);
+    if (HL_UNLIKELY(entry->hash != hash) && (++entry)->hash != hash)
+        return NULL;
+    const hl_site *site = hl_sites_at(sites, entry->site);
+    if (HL_UNLIKELY(site->size != key->size || site->domain != key->domain || site->life != entry->life))
+        return NULL;
+    if (entry->version != key->version) {
+        if (HL_UNLIKELY(!hl_cache_same_stack(entry->stack, key)))
+            return NULL;
+        entry->version = key->version;
+    }
+    return entry;
+}
+
+/* `locations` are those of the site's stack. */
+void hl_cache_put(hl_cache *cache, const hl_key *key, hl_site_id site, uint32_t life, const hl_location_id *locations);
 
 #endif

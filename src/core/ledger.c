@@ -59,13 +59,9 @@ hl_site_id hl_ledger_site(hl_ledger *ledger, const hl_key *key)
     if (hl_book_stack_hashed(ledger->book, key->stack_hash, key->locations, key->depth, 0, &stack) != HL_OK ||
         hl_sites_intern(&ledger->sites, ledger->book, stack, key->size, key->domain, ledger->epoch, &site) != HL_OK)
         return 0;
-    uint64_t hash = hl_cache_hash(key);
-    *hl_cache_place(&ledger->cache, hash) = (hl_cache_entry){.hash = hash,
-                                                             .version = key->version,
-                                                             .site = site,
-                                                             .life = hl_sites_at(&ledger->sites, site)->life,
-                                                             .depth = key->depth,
-                                                             .newest = key->locations[0]};
+    hl_cache_fit(&ledger->cache, ledger->sites.table.count);
+    const hl_site *found = hl_sites_at(&ledger->sites, site);
+    hl_cache_put(&ledger->cache, key, site, found->life, hl_book_get_stack(ledger->book, found->stack)->locations);
     return site;
 }
 

@@ -13,8 +13,6 @@
 #ifndef HL_LEDGER_H
 #define HL_LEDGER_H
 
-#include <string.h>
-
 #include "cache.h"
 #include "codes.h"
 #include "map.h"
@@ -94,22 +92,8 @@ bool hl_ledger_leave_side(hl_ledger *ledger, uintptr_t address, uint32_t domain)
 
 static inline hl_site_id hl_ledger_cached(const hl_ledger *ledger, const hl_key *key)
 {
-    uint64_t hash = hl_cache_hash(key);
-    hl_cache_entry *entry = hl_cache_place(&ledger->cache, hash);
-    if (HL_UNLIKELY(entry->hash != hash))
-        return 0;
-    const hl_site *site = hl_sites_at(&ledger->sites, entry->site);
-    if (HL_UNLIKELY(site->size != key->size || site->domain != key->domain || site->life != entry->life))
-        return 0;
-    if (entry->version != key->version) {
-        if (HL_UNLIKELY(entry->depth != key->depth || entry->newest != key->locations[0]))
-            return 0;
-        if (key->depth > 1 && memcmp(hl_book_get_stack(ledger->book, site->stack)->locations, key->locations,
-                                     key->depth * sizeof *key->locations) != 0)
-            return 0;
-        entry->version = key->version;
-    }
-    return entry->site;
+    const hl_cache_entry *entry = hl_cache_find(&ledger->cache, &ledger->sites, key);
+    return HL_LIKELY(entry != NULL) ? entry->site : 0;
 }
 
 static inline void hl_ledger_count_in(hl_ledger *ledger, hl_site *site)

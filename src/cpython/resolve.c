@@ -91,7 +91,7 @@ static uint32_t total_depth(const hl_shadow *shadow, uint32_t depth)
 {
     enum { MOST_TOTAL = UINT16_MAX };
     uint32_t total = depth;
-    const void *frame = shadow->frames[shadow->top + depth - 1];
+    const void *frame = shadow->seen[shadow->top + depth - 1].frame;
     while (total < MOST_TOTAL && (frame = hl_frames_caller(frame)) != NULL)
         total++;
     return total;

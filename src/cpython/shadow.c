@@ -8,16 +8,14 @@ enum { BELOW = 4096 };
 hl_status hl_shadow_open(hl_shadow *shadow, uint32_t window)
 {
     size_t page = hl_os_page(), room = (size_t)window + BELOW;
-    size_t bytes = room * (sizeof(void *) + sizeof(uintptr_t) + sizeof(hl_location_id) + sizeof(uint64_t)) +
-                   window * sizeof(void *);
+    size_t bytes = room * (sizeof(hl_seen) + sizeof(hl_location_id) + sizeof(uint64_t)) + window * sizeof(void *);
     *shadow = (hl_shadow){.window = window, .room = (uint32_t)room, .top = (uint32_t)room, .base_power = 1};
     shadow->bytes = (bytes + page - 1) / page * page;
     char *memory = hl_os_map(shadow->bytes);
     if (memory == NULL)
         return HL_NO_MEMORY;
-    shadow->frames = (const void **)(void *)memory;
-    shadow->instructions = (uintptr_t *)(void *)(shadow->frames + room);
-    shadow->hashes = (uint64_t *)(void *)(shadow->instructions + room);
+    shadow->seen = (hl_seen *)(void *)memory;
+    shadow->hashes = (uint64_t *)(void *)(shadow->seen + room);
     shadow->pending = (const void **)(void *)(shadow->hashes + room);
     shadow->locations = (hl_location_id *)(void *)(shadow->pending + window);
     for (uint32_t i = 0; i < window; i++)
@@ -27,7 +25,7 @@ hl_status hl_shadow_open(hl_shadow *shadow, uint32_t window)
 
 void hl_shadow_close(hl_shadow *shadow)
 {
-    if (shadow->frames != NULL)
-        hl_os_unmap(shadow->frames, shadow->bytes);
+    if (shadow->seen != NULL)
+        hl_os_unmap(shadow->seen, shadow->bytes);
     *shadow = (hl_shadow){0};
 }

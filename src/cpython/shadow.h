@@ -26,8 +26,12 @@
 #include "../core/ledger.h"
 
 typedef struct {
-    const void **frames;       /* complete frames, from `top` on, newest first */
-    uintptr_t *instructions;   /* where they are */
+    const void *frame;     /* complete */
+    uintptr_t instruction; /* where it is */
+} hl_seen;
+
+typedef struct {
+    hl_seen *seen;             /* from `top` on, newest first */
     hl_location_id *locations; /* of the instructions, valid for `generation` of the ledger's codes */
     uint64_t *hashes;          /* of all locations from the oldest to this one */
     const void **pending;      /* scratch: new frames, newest first */

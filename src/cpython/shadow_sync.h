@@ -7,9 +7,9 @@
 /* No location yet. */
 enum { UNRESOLVED = 0 };
 
-static inline void set_instruction(hl_shadow *shadow, uint32_t at, uintptr_t instruction)
+static inline void set_frame(hl_shadow *shadow, uint32_t at, const frame *f)
 {
-    shadow->instructions[at] = instruction;
+    shadow->seen[at] = (hl_seen){.frame = f, .instruction = instruction_of(f)};
     shadow->locations[at] = UNRESOLVED;
 }
 
@@ -21,9 +21,9 @@ static inline bool resolve_from(hl_shadow *shadow, hl_ledger *ledger, uint32_t l
     for (uint32_t i = low + 1; i-- > shadow->top;) {
         hl_location_id *location = &shadow->locations[i];
         if (*location == UNRESOLVED) {
-            *location = hl_codes_location(&ledger->codes, shadow->instructions[i]);
+            *location = hl_codes_location(&ledger->codes, shadow->seen[i].instruction);
             if (HL_UNLIKELY(*location == UNRESOLVED) &&
-                hl_resolve_location(ledger, shadow->frames[i], location) != HL_OK) {
+                hl_resolve_location(ledger, shadow->seen[i].frame, location) != HL_OK) {
                 shadow->generation = 0;
                 return false;
             }
@@ -58,35 +58,44 @@ static bool walk_anew(hl_shadow *shadow, hl_ledger *ledger, const frame *f)
     shadow->top = shadow->room - count;
     for (uint32_t i = 0; i < count; i++) {
         const frame *next = shadow->pending[i];
-        shadow->frames[shadow->top + i] = next;
-        set_instruction(shadow, shadow->top + i, instruction_of(next));
+        set_frame(shadow, shadow->top + i, next);
         if (!is_lasting(next))
             shadow->generation = 0;
     }
     return count > 0 && resolve_from(shadow, ledger, shadow->room - 1);
 }
 
+/* A frame that is checked stands at another instruction than before. False: it is not the frame it was. */
+static __attribute__((noinline)) bool moved_on(hl_shadow *shadow, uint32_t at, const frame *f)
+{
+    if (is_shim(f) || !is_lasting(f))
+        return false;
+    set_frame(shadow, at, f);
+    return true;
+}
+
 /* Step 2: check `need` frames from `top` on. Returns the oldest one whose instruction has changed, `top - 1` if none has,
  * or UINT32_MAX if these are not the frames that are there now. */
-static inline uint32_t check(hl_shadow *shadow, uint32_t top, uint32_t need)
+static __attribute__((noinline)) uint32_t check(hl_shadow *shadow, uint32_t top, uint32_t need)
 {
-    const void **frames = shadow->frames + top;
-    const uintptr_t *instructions = shadow->instructions + top;
     uint32_t have = shadow->room - top, count = need < have ? need : have, low = top - 1;
-    const frame *f = frames[0];
-    for (uint32_t i = 0;;) {
-        if (HL_UNLIKELY(instruction_of(f) != instructions[i])) {
-            if (is_shim(f) || !is_lasting(f))
+    const hl_seen *seen = shadow->seen + top, *end = seen + count;
+    const frame *f = seen->frame;
+    for (;;) {
+        if (HL_UNLIKELY(instruction_of(f) != seen->instruction)) {
+            low = (uint32_t)(seen - shadow->seen);
+            if (!moved_on(shadow, low, f))
                 return UINT32_MAX;
-            set_instruction(shadow, top + i, instruction_of(f));
-            low = top + i;
         }
-        if (++i == count)
+        if (++seen == end)
             break;
-        const frame *expected = frames[i];
+        const frame *expected = seen->frame, *caller = expected;
+        /* Equal to what is compared below, but loaded from the shadow: the compiler must not know, or it goes on with the
+         * frame's own link, and the processor waits for each link before it can load the next. */
+        __asm__("" : "+r"(caller));
         if (HL_UNLIKELY(f->previous != expected) && hl_frames_complete(f->previous) != expected)
             return UINT32_MAX;
-        f = expected;
+        f = caller;
     }
     if (count < need && !(shadow->rooted && hl_frames_caller(f) == NULL))
         return UINT32_MAX;
@@ -97,8 +106,7 @@ static inline uint32_t check(hl_shadow *shadow, uint32_t top, uint32_t need)
 static uint32_t make_room(hl_shadow *shadow, uint32_t top, uint32_t keep)
 {
     uint32_t to = shadow->room - keep;
-    memmove(shadow->frames + to, shadow->frames + top, keep * sizeof *shadow->frames);
-    memmove(shadow->instructions + to, shadow->instructions + top, keep * sizeof *shadow->instructions);
+    memmove(shadow->seen + to, shadow->seen + top, keep * sizeof *shadow->seen);
     memmove(shadow->locations + to, shadow->locations + top, keep * sizeof *shadow->locations);
     shadow->rooted = shadow->rooted && to == top;
     return to;
@@ -109,8 +117,7 @@ static inline bool sync_one(hl_shadow *shadow, hl_ledger *ledger, const frame *f
 {
     uint32_t at = shadow->room - 1;
     shadow->top = at;
-    shadow->frames[at] = f;
-    set_instruction(shadow, at, instruction_of(f));
+    set_frame(shadow, at, f);
     if (!is_lasting(f))
         shadow->generation = 0;
     return resolve_from(shadow, ledger, at);
@@ -121,10 +128,10 @@ bool hl_shadow_sync(hl_shadow *shadow, hl_ledger *ledger, const void *current)
     const frame *f = current;
     bool valid = shadow->generation == ledger->codes.generation; /* else an instruction may have another meaning now */
     if (HL_LIKELY(f != NULL && valid && !hl_shadow_empty(shadow) &&
-                  instruction_of(f) == shadow->instructions[shadow->top])) {
+                  instruction_of(f) == shadow->seen[shadow->top].instruction)) {
         /* At an instruction that was found complete. */
         if (shadow->window == 1) {
-            shadow->frames[shadow->top] = f;
+            shadow->seen[shadow->top].frame = f;
             return true;
         }
     } else {
@@ -138,11 +145,11 @@ bool hl_shadow_sync(hl_shadow *shadow, hl_ledger *ledger, const void *current)
     /* Step 1. */
     uint32_t top = shadow->top, fresh = 0;
     for (;;) {
-        while (top < shadow->room && (uintptr_t)shadow->frames[top] > (uintptr_t)f)
+        while (top < shadow->room && (uintptr_t)shadow->seen[top].frame > (uintptr_t)f)
             top++;
         if (top == shadow->room)
             return walk_anew(shadow, ledger, newest);
-        if (shadow->frames[top] == f)
+        if (shadow->seen[top].frame == f)
             break;
         if (fresh + 1 == shadow->window || !is_lasting(f))
             return walk_anew(shadow, ledger, newest);
@@ -161,11 +168,8 @@ bool hl_shadow_sync(hl_shadow *shadow, hl_ledger *ledger, const void *current)
         top = make_room(shadow, top, shadow->window - fresh);
         low = shadow->room - 1;
     }
-    while (fresh > 0) {
-        const frame *next = shadow->pending[--fresh];
-        shadow->frames[--top] = next;
-        set_instruction(shadow, top, instruction_of(next));
-    }
+    while (fresh > 0)
+        set_frame(shadow, --top, shadow->pending[--fresh]);
     shadow->top = top;
     return resolve_from(shadow, ledger, low);
 }

@@ -370,6 +370,40 @@ static void the_cache_compares_whole_keys(void)
     hl_ledger_close(ledger);
 }
 
+/* A cache of many sites grows, and what it finds is the site of the key, at a depth of one and of more. */
+static void the_cache_grows_with_the_sites(void)
+{
+    CHECK_OR_RETURN(begin(1));
+    hl_ledger *ledger = &the_history.ledger;
+    hl_string_id file;
+    hl_location_id locations[2];
+    CHECK_OR_RETURN(hl_book_string(ledger->book, "a.py", 4, &file) == HL_OK);
+    for (uint32_t i = 0; i < 2; i++)
+        CHECK_OR_RETURN(hl_book_location(ledger->book, file, i + 1, 0, &locations[i]) == HL_OK);
+    enum { SIZES = 20000 };
+    static hl_site_id sites[2][SIZES];
+    uint32_t before = ledger->cache.log2, found = 0;
+    for (int round = 0; round < 3; round++) { /* the cache that has grown is filled in the second */
+        found = 0;
+        for (uint32_t size = 0; size < SIZES; size++) {
+            for (uint32_t i = 0; i < 2; i++) {
+                hl_key key = key_of(locations, i + 1, size, 0);
+                hl_site_id cached = hl_ledger_cached(ledger, &key);
+                CHECK_OR_RETURN(cached == 0 || cached == sites[i][size]);
+                found += cached != 0;
+                hl_site_id site = hl_ledger_site(ledger, &key);
+                CHECK_OR_RETURN(site != 0 && (round == 0 || site == sites[i][size]));
+                sites[i][size] = site;
+                hl_sites_at(&ledger->sites, site)->live = 1; /* not to be reclaimed */
+            }
+        }
+        CHECK(round != 0 || found == 0);
+    }
+    CHECK(ledger->cache.log2 > before);
+    CHECK(found > 2 * SIZES * 3 / 4);
+    hl_ledger_close(ledger);
+}
+
 /* The child of a fork goes on with the same ledger: what it enters is told apart from what it inherited. */
 static void inherited_blocks_are_told_apart(void)
 {
@@ -434,5 +468,5 @@ static void the_validator_sees_each_broken_invariant(void)
 CHECK_MAIN(TEST(random_histories_agree_with_the_model), TEST(failing_memory_only_loses_records),
            TEST(opening_fails_cleanly), TEST(sites_that_come_and_go_do_not_pile_up),
            TEST(a_snapshot_keeps_what_it_names), TEST(a_dead_code_object_is_forgotten),
-           TEST(the_cache_compares_whole_keys), TEST(inherited_blocks_are_told_apart),
-           TEST(the_validator_sees_each_broken_invariant))
+           TEST(the_cache_compares_whole_keys), TEST(the_cache_grows_with_the_sites),
+           TEST(inherited_blocks_are_told_apart), TEST(the_validator_sees_each_broken_invariant))
