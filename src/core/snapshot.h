@@ -12,9 +12,16 @@
 
 #include "book.h"
 
+/* Which blocks a snapshot of the ledger counts. */
+typedef enum {
+    HL_LIVE,      /* those alive now */
+    HL_PEAK,      /* those that were alive at the peak */
+    HL_ALLOCATED, /* all that were entered, alive or not; those of reclaimed sites are missing (sites.h) */
+} hl_moment;
+
 typedef struct {
     uint64_t size;      /* bytes of each block */
-    uint64_t live;      /* blocks alive */
+    uint64_t live;      /* blocks alive; those that hl_moment says in a snapshot of the ledger */
     uint64_t allocated; /* blocks entered since start, the dead included */
     hl_stack_id stack;
     uint32_t domain;
