@@ -68,6 +68,8 @@ def test_freed_before_the_snapshot():
 def test_the_peak_is_now():
     heapledger.start()
     kept = [bytes(MILLION)]
+    block = bytes(3 * MILLION)
+    del block
     heapledger.reset_peak()
     answers = heapledger.take_peak_snapshot(), heapledger.take_snapshot(), heapledger.get_traced_memory()
     peak, live, traced = answers
