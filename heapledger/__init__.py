@@ -1,7 +1,8 @@
 """heapledger: the API of tracemalloc on a ledger kept in C.
 
 ``import heapledger as tracemalloc`` is all that a program changes. Names, arguments, results and errors are those of
-the standard library's module; ``install``, ``uninstall``, ``memory`` and ``lost_records`` are additions.
+the standard library's module; ``take_peak_snapshot``, ``take_allocation_snapshot``, ``allocated``, ``install``,
+``uninstall``, ``memory`` and ``lost_records`` are additions.
 
 ``Filter(False, heapledger.__file__)`` must hide all that this package allocates, so what the ledger's own functions
 allocate is not entered at all: the C code brackets itself, the few Python functions that run later enter ``_OwnWork``,
@@ -26,6 +27,7 @@ from heapledger._ledger import (
     _get_traces,  # noqa: F401
     _Traces,
     _validate,  # noqa: F401
+    allocated,
     clear_traces,
     get_object_traceback,
     get_traceback_limit,
@@ -37,6 +39,8 @@ from heapledger._ledger import (
     reset_peak,
     start,
     stop,
+    take_allocation_snapshot,
+    take_peak_snapshot,
     take_snapshot,
 )
 
@@ -56,6 +60,7 @@ __all__ = [
     "StatisticDiff",
     "Trace",
     "Traceback",
+    "allocated",
     "clear_traces",
     "get_object_traceback",
     "get_traceback_limit",
@@ -68,6 +73,8 @@ __all__ = [
     "reset_peak",
     "start",
     "stop",
+    "take_allocation_snapshot",
+    "take_peak_snapshot",
     "take_snapshot",
     "uninstall",
 ]

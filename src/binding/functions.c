@@ -85,6 +85,16 @@ static PyObject *get_traced_memory(PyObject *module, PyObject *unused)
     return Py_BuildValue("KK", (unsigned long long)current, (unsigned long long)peak);
 }
 
+static PyObject *allocated(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    uint64_t bytes, blocks;
+
+    HL_OWN_WORK;
+    hl_tracer_allocated(&bytes, &blocks);
+    return Py_BuildValue("KK", (unsigned long long)bytes, (unsigned long long)blocks);
+}
+
 /* --- our own memory --- */
 
 static unsigned long long total_memory(const hl_tracer_bytes *bytes)
@@ -194,7 +204,7 @@ static PyObject *get_traces(PyObject *module, PyObject *unused)
     hl_snapshot *snapshot;
 
     HL_OWN_WORK;
-    hl_status status = hl_tracer_snapshot(&snapshot);
+    hl_status status = hl_tracer_snapshot(HL_LIVE, &snapshot);
     if (status == HL_STOPPED)
         return PyList_New(0);
     if (status != HL_OK)
@@ -207,10 +217,10 @@ static PyObject *get_traces(PyObject *module, PyObject *unused)
     return list;
 }
 
-static PyObject *take_native(hl_state *state)
+static PyObject *take_native(hl_state *state, hl_moment moment)
 {
     hl_snapshot *snapshot;
-    hl_status status = hl_tracer_snapshot(&snapshot);
+    hl_status status = hl_tracer_snapshot(moment, &snapshot);
 
     if (status != HL_OK)
         return hl_raise_status(status);
@@ -266,11 +276,25 @@ static PyObject *take_snapshot(PyObject *module, PyObject *args, PyObject *kwarg
     }
     Py_DECREF(package);
     if (found == 3)
-        snapshot =
-            native ? take_native(hl_state_of_module(module)) : take_replaced(hl_state_of_module(module), functions);
+        snapshot = native ? take_native(hl_state_of_module(module), HL_LIVE)
+                          : take_replaced(hl_state_of_module(module), functions);
     for (int i = 0; i < found; i++)
         Py_DECREF(functions[i]);
     return snapshot;
+}
+
+static PyObject *take_peak_snapshot(PyObject *module, PyObject *unused)
+{
+    (void)unused;
+    HL_OWN_WORK;
+    return take_native(hl_state_of_module(module), HL_PEAK);
+}
+
+static PyObject *take_allocation_snapshot(PyObject *module, PyObject *unused)
+{
+    (void)unused;
+    HL_OWN_WORK;
+    return take_native(hl_state_of_module(module), HL_ALLOCATED);
 }
 
 /* --- helpers that tools use --- */
@@ -307,6 +331,20 @@ PyMethodDef hl_functions[] = {
     {"get_object_traceback", KEYWORDS(get_object_traceback),
      PyDoc_STR("get_object_traceback(obj)\n--\n\nWhere obj was allocated: a Traceback, or None.")},
     {"take_snapshot", KEYWORDS(take_snapshot), PyDoc_STR("take_snapshot()\n--\n\nA Snapshot of all traced blocks.")},
+    {"take_peak_snapshot", take_peak_snapshot, METH_NOARGS,
+     PyDoc_STR("take_peak_snapshot()\n--\n\n"
+               "A Snapshot of the blocks that were traced at the moment of the greatest traced memory\n"
+               "since start(), clear_traces() or reset_peak(); its sizes add up to get_traced_memory()[1].")},
+    {"take_allocation_snapshot", take_allocation_snapshot, METH_NOARGS,
+     PyDoc_STR("take_allocation_snapshot()\n--\n\n"
+               "A Snapshot of all blocks allocated since start() or clear_traces(), freed or not.\n\n"
+               "A reallocation counts as an allocation of the new size. Blocks are counted by traceback and\n"
+               "size: counters with no traced block left are reclaimed in time, and what they had counted is\n"
+               "in allocated() only. Going through the traces one by one, and dump(), take a step for each\n"
+               "block ever allocated; statistics, differences and filters do not.")},
+    {"allocated", allocated, METH_NOARGS,
+     PyDoc_STR("allocated()\n--\n\n"
+               "All that was allocated since start() or clear_traces(), freed or not: (bytes, blocks).")},
     {"memory", memory, METH_NOARGS,
      PyDoc_STR("memory()\n--\n\nBytes that heapledger uses, by purpose: a dict with their total.")},
     {"lost_records", lost_records, METH_NOARGS,

@@ -234,6 +234,19 @@ void hl_ledger_reset_peak(hl_ledger *ledger)
     ledger->epoch++;
 }
 
+void hl_ledger_allocated(const hl_ledger *ledger, uint64_t *bytes, uint64_t *blocks)
+{
+    *bytes = ledger->sites.retired_bytes;
+    *blocks = ledger->sites.retired_blocks;
+    for (hl_site_id id = 1; id <= ledger->sites.table.used; id++) {
+        const hl_site *site = hl_sites_at(&ledger->sites, id);
+        if (!site->in_use || site->hidden)
+            continue;
+        *bytes += site->allocated * site->size;
+        *blocks += site->allocated;
+    }
+}
+
 /* Snapshots. */
 
 size_t hl_ledger_rows(const hl_ledger *ledger)
@@ -251,21 +264,35 @@ static hl_row row_of(const hl_site *site, uint64_t live)
                     .domain = site->domain};
 }
 
-hl_status hl_ledger_fill(hl_ledger *ledger, bool peak, hl_snapshot *snapshot, size_t room)
+static uint64_t count_at(const hl_site *site, hl_moment moment, uint64_t epoch)
+{
+    switch (moment) {
+    case HL_PEAK:
+        return hl_site_at_peak(site, epoch);
+    case HL_ALLOCATED:
+        return site->allocated;
+    case HL_LIVE:
+        break;
+    }
+    return site->live;
+}
+
+hl_status hl_ledger_fill(hl_ledger *ledger, hl_moment moment, hl_snapshot *snapshot, size_t room)
 {
     if (room < hl_ledger_rows(ledger))
         return HL_FULL;
     snapshot->pin = hl_book_pin(ledger->book);
     if (snapshot->pin == 0)
         return HL_NO_MEMORY;
-    snapshot->moment = peak ? HL_PEAK : HL_LIVE;
+    snapshot->moment = moment;
     snapshot->nframe = ledger->nframe;
     snapshot->origins = ledger->origins;
     size_t rows = 0;
     for (hl_site_id id = 1; id <= ledger->sites.table.used; id++) {
         const hl_site *site = hl_sites_at(&ledger->sites, id);
-        if (site->in_use && !site->hidden)
-            snapshot->rows[rows++] = row_of(site, peak ? hl_site_at_peak(site, ledger->epoch) : site->live);
+        uint64_t count = site->in_use && !site->hidden ? count_at(site, moment, ledger->epoch) : 0;
+        if (count != 0)
+            snapshot->rows[rows++] = row_of(site, count);
     }
     hl_snapshot_seal(snapshot, rows);
     return HL_OK;

@@ -75,10 +75,12 @@ void hl_ledger_forked(hl_ledger *ledger);
 void hl_ledger_inherit(hl_ledger *ledger);
 
 void hl_ledger_reset_peak(hl_ledger *ledger);
-/* Copy the sites, as they are now or as they were at the peak, into a snapshot with room for all of them. HL_FULL if
- * the room does not suffice (hl_ledger_rows). */
+/* What was ever entered, reclaimed sites included. Costs a pass over the sites. */
+void hl_ledger_allocated(const hl_ledger *ledger, uint64_t *bytes, uint64_t *blocks);
+/* Copy the sites that have blocks at the moment asked for into a snapshot with room for all sites. HL_FULL if the room
+ * does not suffice (hl_ledger_rows). */
 size_t hl_ledger_rows(const hl_ledger *ledger);
-hl_status hl_ledger_fill(hl_ledger *ledger, bool peak, hl_snapshot *snapshot, size_t room) HL_MUST_USE;
+hl_status hl_ledger_fill(hl_ledger *ledger, hl_moment moment, hl_snapshot *snapshot, size_t room) HL_MUST_USE;
 hl_status hl_ledger_fill_one(hl_ledger *ledger, hl_site_id site, hl_snapshot *snapshot) HL_MUST_USE;
 
 /* NULL, or which invariant does not hold. Costs a pass over all blocks. */

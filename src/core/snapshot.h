@@ -12,9 +12,16 @@
 
 #include "book.h"
 
+/* Which blocks a snapshot of the ledger counts. */
+typedef enum {
+    HL_LIVE,      /* those alive now */
+    HL_PEAK,      /* those that were alive at the peak */
+    HL_ALLOCATED, /* all that were entered, alive or not; those of reclaimed sites are missing (sites.h) */
+} hl_moment;
+
 typedef struct {
     uint64_t size;           /* bytes of each block */
-    uint64_t live;           /* blocks alive */
+    uint64_t live;           /* blocks alive; those that hl_moment says in a snapshot of the ledger */
     uint64_t allocated : 56; /* blocks entered since start, the dead included */
     uint64_t origin : 8;     /* whose ledger entered them: an index into the snapshot's origins */
     hl_stack_id stack;
@@ -30,9 +37,6 @@ typedef struct {
     uint32_t forks;                /* children the last has made: they may hold copies of what it entered */
     uint64_t ids[HL_MOST_ORIGINS]; /* drawn at random */
 } hl_origins;
-
-/* What `live` of the rows counts. */
-typedef enum { HL_LIVE, HL_PEAK, HL_ALLOCATED } hl_moment;
 
 typedef struct {
     _Atomic uint32_t holders;

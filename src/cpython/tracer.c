@@ -172,6 +172,13 @@ void hl_tracer_traced(uint64_t *current, uint64_t *peak)
     hl_gate_leave(&hl_hooks_gate);
 }
 
+void hl_tracer_allocated(uint64_t *bytes, uint64_t *blocks)
+{
+    hl_gate_enter(&hl_hooks_gate);
+    hl_ledger_allocated(&hl_hooks_ledger, bytes, blocks); /* a stopped ledger has no sites */
+    hl_gate_leave(&hl_hooks_gate);
+}
+
 uint64_t hl_tracer_lost(void)
 {
     hl_gate_enter(&hl_hooks_gate);
@@ -194,9 +201,13 @@ void hl_tracer_memory(hl_tracer_bytes *bytes)
     hl_gate_leave(&hl_hooks_gate);
 }
 
-/* Rows are allocated without the lock, so the number of sites may have grown when it is taken: then once more. */
-static hl_status snapshot(bool peak, hl_snapshot **made)
+hl_status hl_tracer_snapshot(hl_moment moment, hl_snapshot **made)
 {
+    hl_lock_take(&control);
+    if (hl_tracer_is_tracing())
+        hook_again();
+    hl_lock_give(&control);
+    /* Rows are allocated without the gate, so the number of sites may have grown when it is taken: then once more. */
     for (size_t slack = 256;; slack *= 2) {
         hl_gate_enter(&hl_hooks_gate);
         bool tracing = hl_tracer_is_tracing();
@@ -214,7 +225,7 @@ static hl_status snapshot(bool peak, hl_snapshot **made)
         if (hl_hooks_ledger.era != era)
             status = HL_FULL; /* another book now */
         else
-            status = hl_ledger_fill(&hl_hooks_ledger, peak, *made, room);
+            status = hl_ledger_fill(&hl_hooks_ledger, moment, *made, room);
         hl_gate_leave(&hl_hooks_gate);
         if (status == HL_OK)
             return HL_OK;
@@ -222,20 +233,6 @@ static hl_status snapshot(bool peak, hl_snapshot **made)
         if (status != HL_FULL)
             return status;
     }
-}
-
-hl_status hl_tracer_snapshot(hl_snapshot **made)
-{
-    hl_lock_take(&control);
-    if (hl_tracer_is_tracing())
-        hook_again();
-    hl_lock_give(&control);
-    return snapshot(false, made);
-}
-
-hl_status hl_tracer_peak(hl_snapshot **made)
-{
-    return snapshot(true, made);
 }
 
 hl_status hl_tracer_find(uintptr_t address, uint32_t domain, hl_snapshot **found)

@@ -29,6 +29,8 @@ hl_status hl_tracer_clear(void) HL_MUST_USE;
 void hl_tracer_reset_peak(void);
 /* Bytes traced now and at the peak; zeros when stopped. */
 void hl_tracer_traced(uint64_t *current, uint64_t *peak);
+/* What was allocated since start or clear, freed or not; zeros when stopped. */
+void hl_tracer_allocated(uint64_t *bytes, uint64_t *blocks);
 /* Allocations that could not be entered since the last start. Survives stop. */
 uint64_t hl_tracer_lost(void);
 
@@ -42,10 +44,9 @@ typedef struct {
 /* Memory obtained from the system, by use. Zeros but for `snapshots` when stopped. */
 void hl_tracer_memory(hl_tracer_bytes *bytes);
 
-/* The ledger as it is now. HL_STOPPED when not tracing. Sees to the hooks, as hl_tracer_start does. */
-hl_status hl_tracer_snapshot(hl_snapshot **snapshot) HL_MUST_USE;
-/* The ledger as it was at the peak: the greatest traced memory since start, clear or reset_peak. */
-hl_status hl_tracer_peak(hl_snapshot **snapshot) HL_MUST_USE;
+/* The ledger at the moment asked for; the peak is the greatest traced memory since start, clear or reset_peak.
+ * HL_STOPPED when not tracing. Sees to the hooks, as hl_tracer_start does. */
+hl_status hl_tracer_snapshot(hl_moment moment, hl_snapshot **snapshot) HL_MUST_USE;
 /* A snapshot of the one block at `address` under `domain`: *snapshot is NULL when it is not entered (or not tracing). */
 hl_status hl_tracer_find(uintptr_t address, uint32_t domain, hl_snapshot **snapshot) HL_MUST_USE;
 /* Check the ledger's invariants; NULL when they hold, else a static sentence saying which does not. */

@@ -1,0 +1,54 @@
+/* stacks.h: a few dozen stacks for tests of the ledger, told apart by the line of their newest frame. */
+#ifndef HL_STACKS_H
+#define HL_STACKS_H
+
+#include "../../src/core/ledger.h"
+#include "check.h"
+
+enum { STACKS = 40, NFRAME = 4, PLACES = 16 };
+
+static inline hl_key key_of(const hl_location_id *locations, uint32_t depth, uint64_t size, uint32_t domain)
+{
+    static uint64_t version;
+    hl_key key = {.locations = locations, .depth = depth, .domain = domain, .size = size, .version = ++version};
+    for (uint32_t i = depth; i > 0; i--)
+        key.stack_hash = key.stack_hash * HL_STACK_BASE + locations[i - 1];
+    return key;
+}
+
+/* The site of one of the stacks. 0: no memory. */
+static inline hl_site_id site_of(hl_ledger *ledger, uint32_t stack, uint64_t size, uint32_t domain)
+{
+    hl_location_id locations[NFRAME];
+    uint32_t depth = 1 + stack % NFRAME, made = 0;
+    hl_site_id site = 0;
+    for (; made < depth; made++) {
+        char file[16];
+        hl_string_id file_id;
+        int length = snprintf(file, sizeof file, "file%u.py", (stack + made) % PLACES);
+        if (hl_book_string(ledger->book, file, (size_t)length, &file_id) != HL_OK)
+            break;
+        hl_status status = hl_book_location(ledger->book, file_id, stack + 1, 0, &locations[made]);
+        hl_book_release_string(ledger->book, file_id);
+        if (status != HL_OK)
+            break;
+    }
+    if (made == depth) {
+        hl_key key = key_of(locations, depth, size, domain);
+        site = hl_ledger_cached(ledger, &key);
+        if (site == 0)
+            site = hl_ledger_site(ledger, &key);
+    }
+    while (made > 0)
+        hl_book_release_location(ledger->book, locations[--made]);
+    return site;
+}
+
+/* Which of the stacks it is. */
+static inline uint32_t stack_of(const hl_book *book, hl_stack_id id)
+{
+    const hl_stack *stack = hl_book_get_stack(book, id);
+    return hl_book_get_location(book, stack->locations[0])->line - 1;
+}
+
+#endif
