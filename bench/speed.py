@@ -6,52 +6,42 @@ import harness
 import report
 import workloads
 
-DISTURBED = 1.05
-RETRIES = 2
+TURNS = 5
 
 
-def measure(workload, mode):
-    """In the child: seconds (wall, processor) of one workload, its checksum, and records lost."""
+def measure(workload, mode, turns):
+    """In the child: the best of some turns of one workload in seconds (wall, processor), its checksum, records lost."""
     function = workloads.WORKLOADS[workload]
     tracer = harness.MODES[mode].start()
-    cpu = time.process_time()
-    wall = time.perf_counter()
-    checksum = workloads.deep(workloads.DEPTH, function)
-    wall = time.perf_counter() - wall
-    cpu = time.process_time() - cpu
+    walls, cpus, checksums = [], [], set()
+    for _ in range(turns):
+        cpu = time.process_time()
+        wall = time.perf_counter()
+        checksums.add(workloads.deep(workloads.DEPTH, function))
+        walls.append(time.perf_counter() - wall)
+        cpus.append(time.process_time() - cpu)
     lost = tracer.lost_records() if hasattr(tracer, "lost_records") else 0
     if tracer is not None:
         tracer.stop()
-    return {"wall": wall, "cpu": cpu, "checksum": checksum, "lost": lost}
-
-
-def undisturbed(workload, mode):
-    """A sample whose wall time shows that the processor was shared is taken again, at most `RETRIES` times.
-
-    Not the stdlib's: its samples take long, and its ratios are far from needing that precision.
-    """
-    samples = []
-    while len(samples) <= (0 if mode.startswith("stdlib") else RETRIES):
-        samples.append(harness.measure("speed", workload=workload, mode=mode))
-        if samples[-1]["wall"] <= samples[-1]["cpu"] * DISTURBED:
-            break
-    return min(samples, key=lambda sample: sample["wall"])
-
-
-def rounds_of(mode, rounds, stdlib_rounds):
-    return stdlib_rounds if mode.startswith("stdlib") else rounds
+    return {"wall": min(walls), "cpu": min(cpus), "checksums": sorted(checksums), "lost": lost}
 
 
 def run(modes, names, rounds, stdlib_rounds):
-    """{workload: {mode: {"wall": best, "cpu": best}}}, modes taking turns within each workload."""
+    """{workload: {mode: {"wall": best, "cpu": best}}}, modes taking turns within each workload.
+
+    What disturbs a sample (other processes, the processor's clock) only makes it longer, so the best of many short ones
+    tells most. The stdlib's take long, and its ratios are far from needing that precision: one turn a round.
+    """
     results = {}
     for workload in names:
         samples = {mode: [] for mode in modes}
         for turn in range(max(rounds, stdlib_rounds)):
             for mode in modes:
-                if turn < rounds_of(mode, rounds, stdlib_rounds):
-                    samples[mode].append(undisturbed(workload, mode))
-        checksums = {sample["checksum"] for taken in samples.values() for sample in taken}
+                is_stdlib = mode.startswith("stdlib")
+                if turn < (stdlib_rounds if is_stdlib else rounds):
+                    turns = 1 if is_stdlib else TURNS
+                    samples[mode].append(harness.measure("speed", workload=workload, mode=mode, turns=turns))
+        checksums = {checksum for taken in samples.values() for sample in taken for checksum in sample["checksums"]}
         if len(checksums) != 1:
             raise RuntimeError(f"{workload}: the result depends on the tracer: {checksums}")
         lost = sum(sample["lost"] for taken in samples.values() for sample in taken)
@@ -93,7 +83,7 @@ def render(results, rounds, stdlib_rounds):
     rows.append(["**geometric mean**", "", *(f"**{means[mode]:.2f}**" for mode in modes)])
     rows.append(["by processor time", "", *(f"{cpu_means[mode]:.2f}" for mode in modes)])
     head = ["workload", "untraced", *(harness.MODES[mode].title for mode in modes)]
-    text = f"### Time\n\nBest of {rounds} rounds (stdlib: {stdlib_rounds}).\n\n{report.table(head, rows)}"
+    text = f"### Time\n\nBest of {rounds} processes, {TURNS} turns each (stdlib: {stdlib_rounds}, 1).\n\n{report.table(head, rows)}"
     split = [mode for mode in modes if mode.startswith("heapledger")]
     if split and "noop" in means:
         head = ["", "geometric mean", "floor", "reference tracer", "engine"]

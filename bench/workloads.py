@@ -1,4 +1,4 @@
-"""Seven allocation-heavy programs in the shape of real ones: pure Python, deterministic, about half a second each.
+"""Seven allocation-heavy programs in the shape of real ones: pure Python, deterministic, some tenths of a second each.
 
 Each function takes nothing and returns a checksum, which must not depend on the tracer. `deep` runs one below
 `DEPTH` frames of recursion, so that a tracer asked for 25 frames always finds 25: without it most stacks here would
@@ -33,7 +33,7 @@ class Employee:
 def objects():
     """Instances with attributes, kept in lists and dicts, then dropped."""
     total = 0
-    for batch in range(9):
+    for batch in range(3):
         staff = [Employee(i, f"employee-{batch}-{i}", 1000.0 + i) for i in range(12_000)]
         by_name = {}
         for employee in staff:
@@ -67,7 +67,7 @@ def json_documents():
         ]
     }
     total = 0
-    for round_ in range(85):
+    for round_ in range(30):
         document["round"] = round_
         text = json.dumps(document)
         document = json.loads(text)
@@ -81,7 +81,7 @@ LOG_LINE = re.compile(r"(?P<when>\d+-\d+-\d+) (?P<level>[A-Z]+) \[(?P<module>\w+
 def strings():
     """Log lines formatted, split, matched, replaced and joined."""
     total = 0
-    for round_ in range(18):
+    for round_ in range(6):
         lines = [
             "{:04d}-{:02d}-{:02d} {} [mod{}] request {} took {:.3f} ms from 10.0.{}.{}".format(
                 2000 + i % 20, i % 12, i % 28, ("INFO", "WARN", "ERROR")[i % 3], i % 40, i, i / 7, i % 256, round_
@@ -128,7 +128,7 @@ def sum_tree(tree):
 def trees():
     """Binary trees built and walked by recursion (32,000 stacks), and linked lists."""
     total = 0
-    for round_ in range(9):
+    for round_ in range(3):
         total += sum_tree(build_tree(14, round_ + 1))
         head = None
         for i in range(20_000):
@@ -142,7 +142,7 @@ def trees():
 def collections_churn():
     """Dicts, sets, tuples and lists made by comprehensions and thrown away."""
     total = 0
-    for round_ in range(150):
+    for round_ in range(50):
         pairs = [(i, i * 1.5 + round_) for i in range(1_000, 2_200)]
         mapping = {key: [value, key] for key, value in pairs}
         squares = {(key % 37, key % 11) for key in mapping}
@@ -195,7 +195,7 @@ def check(number):
 def functions():
     """Generators, coroutines, closures, keyword arguments and exceptions."""
     total = 0
-    for round_ in range(80):
+    for round_ in range(27):
         total += sum(number for number in numbers(4_000) if number % 3)
         for first in range(0, 400, 2):
             total += len(finish(gather(first * 1000)))
@@ -232,7 +232,7 @@ def records():
     """Dataclass records: made, sorted, replaced, turned to dicts and deep-copied."""
     dice = random.Random(11)
     total = 0
-    for round_ in range(8):
+    for round_ in range(3):
         orders = [
             Order(
                 dice.randrange(100),
