@@ -83,7 +83,8 @@ def render(results, rounds, stdlib_rounds):
     rows.append(["**geometric mean**", "", *(f"**{means[mode]:.2f}**" for mode in modes)])
     rows.append(["by processor time", "", *(f"{cpu_means[mode]:.2f}" for mode in modes)])
     head = ["workload", "untraced", *(harness.MODES[mode].title for mode in modes)]
-    text = f"### Time\n\nBest of {rounds} processes, {TURNS} turns each (stdlib: {stdlib_rounds}, 1).\n\n{report.table(head, rows)}"
+    text = f"### Time\n\nBest of {rounds} processes, {TURNS} turns each (stdlib: {stdlib_rounds}, 1).\n\n"
+    text += report.table(head, rows)
     split = [mode for mode in modes if mode.startswith("heapledger")]
     if split and "noop" in means:
         head = ["", "geometric mean", "floor", "reference tracer", "engine"]

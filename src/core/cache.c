@@ -3,7 +3,7 @@
 #include "cache.h"
 
 /* From 8,192 places, half a megabyte, to half a million; each step is four times the one before. */
-enum { SMALLEST = 13, LARGEST = 19, STEP = 2 };
+enum { SMALLEST = 13, LARGEST = 19, STEP = 2, SPOT_BYTES = sizeof(hl_spot) << HL_SPOTS_LOG2 };
 
 static size_t bytes_of(uint32_t log2)
 {
@@ -12,32 +12,38 @@ static size_t bytes_of(uint32_t log2)
 
 hl_status hl_cache_open(hl_cache *cache)
 {
-    *cache = (hl_cache){.entries = hl_os_map(bytes_of(SMALLEST)), .log2 = SMALLEST};
-    return cache->entries == NULL ? HL_NO_MEMORY : HL_OK;
+    *cache = (hl_cache){.entries = hl_os_map(bytes_of(SMALLEST)), .log2 = SMALLEST, .spots = hl_os_map(SPOT_BYTES)};
+    if (cache->entries != NULL && cache->spots != NULL)
+        return HL_OK;
+    hl_cache_close(cache);
+    return HL_NO_MEMORY;
 }
 
 void hl_cache_close(hl_cache *cache)
 {
     if (cache->entries != NULL)
         hl_os_unmap(cache->entries, bytes_of(cache->log2));
+    if (cache->spots != NULL)
+        hl_os_unmap(cache->spots, SPOT_BYTES);
     *cache = (hl_cache){0};
 }
 
 void hl_cache_clear(hl_cache *cache)
 {
     hl_os_discard(cache->entries, bytes_of(cache->log2));
+    hl_os_discard(cache->spots, SPOT_BYTES);
 }
 
 void hl_cache_fit(hl_cache *cache, size_t sites)
 {
     if (HL_LIKELY(sites < (size_t)1 << cache->log2) || cache->log2 == LARGEST)
         return;
-    hl_cache larger = {.log2 = cache->log2 + STEP};
-    larger.entries = hl_os_map(bytes_of(larger.log2));
-    if (larger.entries == NULL)
+    hl_cache_entry *entries = hl_os_map(bytes_of(cache->log2 + STEP));
+    if (entries == NULL)
         return;
-    hl_cache_close(cache);
-    *cache = larger;
+    hl_os_unmap(cache->entries, bytes_of(cache->log2));
+    cache->entries = entries;
+    cache->log2 += STEP;
 }
 
 void hl_cache_put(hl_cache *cache, const hl_key *key, hl_site_id site, uint32_t life, const hl_location_id *locations)
@@ -51,7 +57,17 @@ void hl_cache_put(hl_cache *cache, const hl_key *key, hl_site_id site, uint32_t 
     place[0] = (hl_cache_entry){.hash = hash, .version = key->version, .site = site, .life = life, .stack = stack};
 }
 
+void hl_cache_put_spot(hl_cache *cache, const hl_sites *sites, uintptr_t instruction, uint64_t size,
+                       uint32_t generation, hl_site_id site)
+{
+    *hl_cache_spot(cache, instruction, size) = (hl_spot){.instruction = instruction,
+                                                         .size = size,
+                                                         .site = site,
+                                                         .life = hl_sites_at(sites, site)->life,
+                                                         .generation = generation};
+}
+
 size_t hl_cache_memory(const hl_cache *cache)
 {
-    return hl_os_resident(cache->entries, bytes_of(cache->log2));
+    return hl_os_resident(cache->entries, bytes_of(cache->log2)) + hl_os_resident(cache->spots, SPOT_BYTES);
 }

@@ -3,7 +3,11 @@
  * A key (locations, size, domain) has one place, a cache line with room for two; the last comers have it. A hit compares
  * the locations with those of the site's stack, so it is exact; an entry is void when its site was reclaimed (`life`).
  *
- * It grows with the number of sites. A larger cache begins empty: filling it again is spread over the misses to come,
+ * With a frame limit of 1 the instruction that allocates says where the block belongs, and neither locations nor hash
+ * need be looked at: spots are the cache for that, in front of the other. A spot is also void when a code object has died
+ * since (`generation`), for then its instruction may have another meaning.
+ *
+ * The cache of stacks grows with the number of sites. A larger cache begins empty: filling it again is spread over the misses to come,
  * where moving the entries would be a pause.
  *
  * Threading: the ledger's lock.
@@ -36,8 +40,19 @@ typedef struct {
 enum { HL_CACHE_WAYS = 2 };
 
 typedef struct {
+    uintptr_t instruction; /* 0: empty */
+    uint64_t size;
+    hl_site_id site;
+    uint32_t life;
+    uint32_t generation;
+} hl_spot;
+
+enum { HL_SPOTS_LOG2 = 13 };
+
+typedef struct {
     hl_cache_entry *entries;
-    uint32_t log2; /* of the number of places */
+    uint32_t log2;  /* of the number of places */
+    hl_spot *spots; /* 2^HL_SPOTS_LOG2 */
 } hl_cache;
 
 hl_status hl_cache_open(hl_cache *cache) HL_MUST_USE;
@@ -89,6 +104,25 @@ static inline const hl_cache_entry *hl_cache_find(const hl_cache *cache, const h
     }
     return entry;
 }
+
+static inline hl_spot *hl_cache_spot(const hl_cache *cache, uintptr_t instruction, uint64_t size)
+{
+    return cache->spots + (((instruction ^ size << 20) * 0x9e3779b97f4a7c15u) >> (64 - HL_SPOTS_LOG2));
+}
+
+/* The site of a block of `size` bytes allocated at `instruction`, by the codes' `generation`. 0: not known. */
+HL_INLINE hl_site_id hl_cache_find_spot(const hl_cache *cache, const hl_sites *sites, uintptr_t instruction,
+                                        uint64_t size, uint32_t generation)
+{
+    const hl_spot *spot = hl_cache_spot(cache, instruction, size);
+    if (HL_LIKELY(spot->instruction == instruction && spot->size == size && spot->generation == generation &&
+                  hl_sites_at(sites, spot->site)->life == spot->life))
+        return spot->site;
+    return 0;
+}
+
+void hl_cache_put_spot(hl_cache *cache, const hl_sites *sites, uintptr_t instruction, uint64_t size,
+                       uint32_t generation, hl_site_id site);
 
 /* `locations` are those of the site's stack. */
 void hl_cache_put(hl_cache *cache, const hl_key *key, hl_site_id site, uint32_t life, const hl_location_id *locations);

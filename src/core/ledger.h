@@ -41,7 +41,7 @@ hl_status hl_ledger_open(hl_ledger *ledger, uint32_t nframe, uint32_t era) HL_MU
 void hl_ledger_close(hl_ledger *ledger);
 
 /* The site for a key, if it is cached; else 0. */
-static inline hl_site_id hl_ledger_cached(const hl_ledger *ledger, const hl_key *key);
+HL_INLINE hl_site_id hl_ledger_cached(const hl_ledger *ledger, const hl_key *key);
 /* The site of a key by search, made if need be, and cached from then on. 0: no memory. A new stack has a total of 0 until
  * the caller sets it. */
 hl_site_id hl_ledger_site(hl_ledger *ledger, const hl_key *key);
@@ -51,10 +51,9 @@ hl_site_id hl_ledger_site(hl_ledger *ledger, const hl_key *key);
 hl_site_id hl_ledger_own_site(hl_ledger *ledger, uint64_t size);
 
 /* Enter a block under a site; `site` 0 counts a lost record. Whatever stood at the address is closed first. */
-static inline void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain,
-                                   hl_site_id site);
+HL_INLINE void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain, hl_site_id site);
 /* Remove a block. False when it is not entered. */
-static inline bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain);
+HL_INLINE bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain);
 /* Enter the block under another site, where its size stays: an object came back from a freelist. */
 void hl_ledger_reattribute(hl_ledger *ledger, uintptr_t address, hl_site_id site);
 /* The site of a block, 0 when it is not entered; it may be hidden. */
@@ -92,7 +91,7 @@ const char *hl_ledger_validate(const hl_ledger *ledger);
 void hl_ledger_enter_slowly(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain, hl_site_id site);
 bool hl_ledger_leave_side(hl_ledger *ledger, uintptr_t address, uint32_t domain);
 
-static inline hl_site_id hl_ledger_cached(const hl_ledger *ledger, const hl_key *key)
+HL_INLINE hl_site_id hl_ledger_cached(const hl_ledger *ledger, const hl_key *key)
 {
     const hl_cache_entry *entry = hl_cache_find(&ledger->cache, &ledger->sites, key);
     return HL_LIKELY(entry != NULL) ? entry->site : 0;
@@ -127,8 +126,7 @@ static inline bool hl_ledger_in_map(uintptr_t address, uint32_t domain)
     return HL_LIKELY(domain == 0 && hl_map_takes(address));
 }
 
-static inline void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain,
-                                   hl_site_id site)
+HL_INLINE void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain, hl_site_id site)
 {
     hl_map_stale stale;
     if (HL_UNLIKELY(site == 0 || !hl_ledger_in_map(address, domain) ||
@@ -143,7 +141,7 @@ static inline void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_
     hl_ledger_count_in(ledger, entered);
 }
 
-static inline bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain)
+HL_INLINE bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain)
 {
     if (HL_UNLIKELY(!hl_ledger_in_map(address, domain)))
         return hl_ledger_leave_side(ledger, address, domain);

@@ -15,6 +15,8 @@ typedef enum {
 } hl_status;
 
 #define HL_MUST_USE __attribute__((warn_unused_result))
+/* The path of every allocation, which the compiler would rather share between the hooks. */
+#define HL_INLINE static inline __attribute__((always_inline))
 #define HL_LIKELY(x) __builtin_expect(!!(x), 1)
 #define HL_UNLIKELY(x) __builtin_expect(!!(x), 0)
 

@@ -19,29 +19,45 @@ static inline bool tracing(void)
     return atomic_load_explicit(&hl_hooks_tracing, memory_order_relaxed);
 }
 
-/* The site for a block of `size` bytes that `thread`, the caller's own state or NULL, allocates now. 0: no memory. */
-static hl_site_id site_for(PyThreadState *thread, uint64_t size)
+/* The site for a block of `size` bytes that is allocated now in `frame` (NULL: none), by the whole stack. 0: no memory. */
+static __attribute__((noinline)) hl_site_id site_by_stack(const void *frame, uint64_t size)
 {
     hl_ledger *ledger = &hl_hooks_ledger;
     hl_shadow *shadow = &hl_hooks_shadow;
+    if (HL_UNLIKELY(!hl_shadow_sync(shadow, ledger, frame)))
+        return hl_shadow_empty(shadow) ? hl_resolve_unknown(ledger, size, 0) : 0;
+    hl_key key = {.locations = shadow->locations + shadow->top,
+                  .depth = hl_shadow_depth(shadow),
+                  .size = size,
+                  .stack_hash = hl_shadow_hash(shadow),
+                  .version = shadow->version};
+    hl_site_id site = hl_ledger_cached(ledger, &key);
+    if (HL_UNLIKELY(site == 0))
+        site = hl_resolve_site(ledger, shadow, &key);
+    if (shadow->window == 1 && site != 0 && shadow->seen[shadow->top].frame == frame && shadow->generation != 0)
+        hl_cache_put_spot(&ledger->cache, &ledger->sites, hl_frames_instruction(frame), size, shadow->generation, site);
+    return site;
+}
+
+/* The same for `thread`, the caller's own state or NULL. */
+HL_INLINE hl_site_id site_for(PyThreadState *thread, uint64_t size)
+{
+    hl_ledger *ledger = &hl_hooks_ledger;
     const void *frame = thread == NULL ? NULL : hl_frames_current(thread);
-    if (HL_UNLIKELY(frame != NULL && frame == hl_hooks_this_thread.own_frame))
-        return hl_ledger_own_site(ledger, size);
-    if (HL_LIKELY(hl_shadow_sync(shadow, ledger, frame))) {
-        hl_key key = {.locations = shadow->locations + shadow->top,
-                      .depth = hl_shadow_depth(shadow),
-                      .size = size,
-                      .stack_hash = hl_shadow_hash(shadow),
-                      .version = shadow->version};
-        hl_site_id site = hl_ledger_cached(ledger, &key);
-        return HL_LIKELY(site != 0) ? site : hl_resolve_site(ledger, shadow, &key);
+    if (HL_LIKELY(frame != NULL)) {
+        if (HL_UNLIKELY(frame == hl_hooks_this_thread.own_frame))
+            return hl_ledger_own_site(ledger, size);
+        if (hl_hooks_shadow.window == 1) {
+            hl_site_id site = hl_cache_find_spot(&ledger->cache, &ledger->sites, hl_frames_instruction(frame), size,
+                                                 ledger->codes.generation);
+            if (HL_LIKELY(site != 0))
+                return site;
+        }
     }
-    return hl_shadow_empty(shadow) ? hl_resolve_unknown(ledger, size, 0) : 0;
+    return site_by_stack(frame, size);
 }
 
 /* What a hook does to the ledger, while it holds the lock. */
-
-#define INLINE static inline __attribute__((always_inline))
 
 /* A reallocation gives the lock up between taking the old block off its address and settling its fate. */
 typedef struct {
@@ -56,7 +72,7 @@ typedef struct {
     detached *old;
 } call;
 
-INLINE void enter(const call *c)
+HL_INLINE void enter(const call *c)
 {
     if (HL_UNLIKELY(!tracing()))
         return;
@@ -64,13 +80,13 @@ INLINE void enter(const call *c)
     hl_hooks_this_thread.last_block = c->block;
 }
 
-INLINE void leave(const call *c)
+HL_INLINE void leave(const call *c)
 {
     if (HL_LIKELY(tracing()))
         hl_ledger_leave(&hl_hooks_ledger, c->block, 0);
 }
 
-INLINE void detach(const call *c)
+HL_INLINE void detach(const call *c)
 {
     c->old->era = hl_hooks_ledger.era;
     c->old->site = tracing() ? hl_ledger_detach(&hl_hooks_ledger, c->block) : 0;
@@ -78,7 +94,7 @@ INLINE void detach(const call *c)
 
 /* The allocator has moved the block. If the ledger was cleared or stopped meanwhile, the old block is not in its totals
  * any more. */
-INLINE void enter_moved(const call *c)
+HL_INLINE void enter_moved(const call *c)
 {
     if (c->old->site != 0 && c->old->era == hl_hooks_ledger.era)
         hl_ledger_let_go(&hl_hooks_ledger, c->old->site);
@@ -86,7 +102,7 @@ INLINE void enter_moved(const call *c)
 }
 
 /* The allocator has refused: the old block is still there. */
-INLINE void reattach(const call *c)
+HL_INLINE void reattach(const call *c)
 {
     if (c->old->era == hl_hooks_ledger.era)
         hl_ledger_reattach(&hl_hooks_ledger, c->block, c->old->site);
@@ -118,15 +134,17 @@ static __attribute__((noinline)) void visit_slowly(action *act, bool favoured, c
     }
 }
 
-INLINE void visit(action *act, bool attached, void *block, size_t size, detached *old)
+HL_INLINE void visit(action *act, bool attached, void *block, size_t size, detached *old)
 {
-    call c = {.block = (uintptr_t)block, .size = size, .old = old};
-    bool favoured = hl_frames_here(attached, &c.thread);
+    PyThreadState *thread;
+    bool favoured = hl_frames_here(attached, &thread);
+    call c = {.thread = thread, .block = (uintptr_t)block, .size = size, .old = old};
     if (HL_LIKELY(favoured && hl_gate_try_favoured(&hl_hooks_gate))) {
         act(&c);
         hl_gate_leave_favoured(&hl_hooks_gate, true);
     } else {
-        visit_slowly(act, favoured, &c);
+        call copy = c; /* so that the one above can stay in registers */
+        visit_slowly(act, favoured, &copy);
     }
 }
 
@@ -137,7 +155,7 @@ void hl_hooks_reattribute(uintptr_t block)
 
 /* The hooks. */
 
-INLINE void *allocate(PyMemAllocatorDomain which, bool zeroed, size_t count, size_t size)
+HL_INLINE void *allocate(PyMemAllocatorDomain which, bool zeroed, size_t count, size_t size)
 {
     const PyMemAllocatorEx *original = &originals[which];
     if (HL_UNLIKELY(hl_hooks_this_thread.inside || !tracing())) {
@@ -152,7 +170,7 @@ INLINE void *allocate(PyMemAllocatorDomain which, bool zeroed, size_t count, siz
     return block;
 }
 
-INLINE void *reallocate(PyMemAllocatorDomain which, void *block, size_t size)
+HL_INLINE void *reallocate(PyMemAllocatorDomain which, void *block, size_t size)
 {
     const PyMemAllocatorEx *original = &originals[which];
     if (HL_UNLIKELY(hl_hooks_this_thread.inside || !tracing()))
@@ -171,7 +189,7 @@ INLINE void *reallocate(PyMemAllocatorDomain which, void *block, size_t size)
     return moved;
 }
 
-INLINE void release(PyMemAllocatorDomain which, void *block)
+HL_INLINE void release(PyMemAllocatorDomain which, void *block)
 {
     const PyMemAllocatorEx *original = &originals[which];
     if (HL_UNLIKELY(block == NULL || hl_hooks_this_thread.inside || !tracing())) {

@@ -65,27 +65,36 @@ static bool walk_anew(hl_shadow *shadow, hl_ledger *ledger, const frame *f)
     return count > 0 && resolve_from(shadow, ledger, shadow->room - 1);
 }
 
-/* A frame that is checked stands at another instruction than before. False: it is not the frame it was. */
-static __attribute__((noinline)) bool moved_on(hl_shadow *shadow, uint32_t at, const frame *f)
+typedef enum { GONE, MOVED, SAME_LINE } movement;
+
+/* A frame that is checked stands at another instruction than before: mostly one of the same line, which changes nothing.
+ * GONE: it is not the frame it was. */
+static __attribute__((noinline)) movement moved_on(hl_shadow *shadow, const hl_ledger *ledger, uint32_t at,
+                                                   const frame *f)
 {
     if (is_shim(f) || !is_lasting(f))
-        return false;
+        return GONE;
+    hl_location_id before = shadow->locations[at];
     set_frame(shadow, at, f);
-    return true;
+    shadow->locations[at] = hl_codes_location(&ledger->codes, instruction_of(f));
+    return shadow->locations[at] == before ? SAME_LINE : MOVED;
 }
 
-/* Step 2: check `need` frames from `top` on. Returns the oldest one whose instruction has changed, `top - 1` if none has,
- * or UINT32_MAX if these are not the frames that are there now. */
-static __attribute__((noinline)) uint32_t check(hl_shadow *shadow, uint32_t top, uint32_t need)
+/* Step 2: check `need` frames from `top` on. Returns the oldest one whose line has changed, `top - 1` if none has, or
+ * UINT32_MAX if these are not the frames that are there now. */
+static __attribute__((noinline)) uint32_t check(hl_shadow *shadow, const hl_ledger *ledger, uint32_t top, uint32_t need)
 {
     uint32_t have = shadow->room - top, count = need < have ? need : have, low = top - 1;
     const hl_seen *seen = shadow->seen + top, *end = seen + count;
     const frame *f = seen->frame;
     for (;;) {
         if (HL_UNLIKELY(instruction_of(f) != seen->instruction)) {
-            low = (uint32_t)(seen - shadow->seen);
-            if (!moved_on(shadow, low, f))
+            uint32_t at = (uint32_t)(seen - shadow->seen);
+            movement to = moved_on(shadow, ledger, at, f);
+            if (to == GONE)
                 return UINT32_MAX;
+            if (to == MOVED)
+                low = at;
         }
         if (++seen == end)
             break;
@@ -158,7 +167,7 @@ bool hl_shadow_sync(hl_shadow *shadow, hl_ledger *ledger, const void *current)
         if (f == NULL)
             return walk_anew(shadow, ledger, newest);
     }
-    uint32_t low = check(shadow, top, shadow->window - fresh);
+    uint32_t low = check(shadow, ledger, top, shadow->window - fresh);
     if (HL_UNLIKELY(low == UINT32_MAX))
         return walk_anew(shadow, ledger, newest);
     if (low + 1 == top && fresh == 0 && top == shadow->top)

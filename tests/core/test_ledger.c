@@ -364,6 +364,26 @@ static void the_cache_grows_with_the_sites(void)
     hl_ledger_close(ledger);
 }
 
+/* A spot is void once a code object has died, or its site was reclaimed. */
+static void a_spot_is_void_in_another_generation(void)
+{
+    CHECK_OR_RETURN(begin(1));
+    hl_ledger *ledger = &the_history.ledger;
+    const hl_sites *sites = &ledger->sites;
+    enum { AT = 0x7f001230, SIZE = 48, NOW = 7 };
+    hl_site_id site = site_of(ledger, 1, SIZE, 0);
+    CHECK_OR_RETURN(site != 0);
+    CHECK_EQUAL(hl_cache_find_spot(&ledger->cache, sites, AT, SIZE, NOW), 0);
+    hl_cache_put_spot(&ledger->cache, sites, AT, SIZE, NOW, site);
+    CHECK_EQUAL(hl_cache_find_spot(&ledger->cache, sites, AT, SIZE, NOW), site);
+    CHECK_EQUAL(hl_cache_find_spot(&ledger->cache, sites, AT + 2, SIZE, NOW), 0);
+    CHECK_EQUAL(hl_cache_find_spot(&ledger->cache, sites, AT, SIZE + 1, NOW), 0);
+    CHECK_EQUAL(hl_cache_find_spot(&ledger->cache, sites, AT, SIZE, NOW + 1), 0);
+    hl_sites_at(sites, site)->life++;
+    CHECK_EQUAL(hl_cache_find_spot(&ledger->cache, sites, AT, SIZE, NOW), 0);
+    hl_ledger_close(ledger);
+}
+
 /* The child of a fork goes on with the same ledger: what it enters is told apart from what it inherited. */
 static void inherited_blocks_are_told_apart(void)
 {
