@@ -449,4 +449,5 @@ CHECK_MAIN(TEST(random_histories_agree_with_the_model), TEST(failing_memory_only
            TEST(opening_fails_cleanly), TEST(sites_that_come_and_go_do_not_pile_up),
            TEST(a_snapshot_keeps_what_it_names), TEST(a_dead_code_object_is_forgotten),
            TEST(the_cache_compares_whole_keys), TEST(the_cache_grows_with_the_sites),
-           TEST(inherited_blocks_are_told_apart), TEST(the_validator_sees_each_broken_invariant))
+           TEST(a_spot_is_void_in_another_generation), TEST(inherited_blocks_are_told_apart),
+           TEST(the_validator_sees_each_broken_invariant))
