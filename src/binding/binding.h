@@ -164,6 +164,7 @@ PyTypeObject *hl_source_type_new(PyObject *module);
 enum {
     HL_NEED_DOMAINS = 1, /* else rows have domain 0 */
     HL_NEED_FRAMES = 2,  /* an empty traceback is an IndexError */
+    HL_NEED_TOTALS = 4,  /* else the stacks' totals are not known */
 };
 /* A source with one row per trace of a sequence of plain tuples; a row's `allocated` is the trace's index. */
 hl_source *hl_convert_traces(hl_state *state, PyObject *traces, int needs);
@@ -220,6 +221,10 @@ int hl_match_translate(hl_state *state, PyObject *filter, hl_filter *translated,
 PyTypeObject *hl_snapshot_type_new(PyObject *module);
 /* Snapshot with `traces` (stolen, may be NULL with an exception) as they are, and a limit (stolen too). */
 PyObject *hl_snapshot_object_new(hl_state *state, PyObject *traces, PyObject *limit);
+
+/* --- merge.c: Snapshot.merge, a class method --- */
+
+PyObject *hl_snapshot_merge(PyObject *type, PyObject *args, PyObject *kwargs);
 
 /* --- selection.c --- */
 

@@ -169,6 +169,18 @@ static bool enter_traceback(conversion *work, PyObject *traceback, hl_stack_id *
     return true;
 }
 
+/* The first total that is known counts; one that cannot be true is not. */
+static bool enter_total(conversion *work, PyObject *value, hl_stack_id stack, uint32_t depth)
+{
+    uint64_t total = 0;
+
+    if (value != Py_None && !read_number(value, "total_nframe", UINT32_MAX, &total))
+        return false;
+    if (total >= depth && hl_book_get_stack(work->book, stack)->total == 0)
+        hl_book_set_total(work->book, stack, (uint32_t)total);
+    return true;
+}
+
 static bool enter_values(conversion *work, PyObject **values, hl_row *row)
 {
     uint64_t domain = 0;
@@ -178,6 +190,8 @@ static bool enter_values(conversion *work, PyObject **values, hl_row *row)
         return false;
     if (!enter_traceback(work, values[2], &row->stack, &depth) ||
         !read_number(values[1], "size", INT64_MAX, &row->size))
+        return false;
+    if ((work->needs & HL_NEED_TOTALS) && !enter_total(work, values[3], row->stack, depth))
         return false;
     work->weighed += (unsigned __int128)row->size * (depth > 0 ? depth : 1);
     if (work->weighed > INT64_MAX) {

@@ -27,6 +27,10 @@ PyObject *hl_raise_status(hl_status status)
         PyErr_SetString(PyExc_RuntimeError,
                         "the tracemalloc module must be tracing memory allocations to take a snapshot");
         return NULL;
+    case HL_TOO_LARGE:
+        PyErr_SetString(PyExc_OverflowError, "the sum of the sizes exceeds 64 bits");
+        return NULL;
+    case HL_MALFORMED: /* the reader of files has its own words for it */
     case HL_OK:
         break;
     }

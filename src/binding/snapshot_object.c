@@ -345,6 +345,8 @@ PyTypeObject *hl_snapshot_type_new(PyObject *module)
                "filter_traces(filters): a new Snapshot with the traces that pass."),
         METHOD("dump", snapshot_dump, 0, "dump(filename): write the snapshot into a file."),
         METHOD("load", snapshot_load, METH_STATIC, "load(filename): read a snapshot from a file."),
+        METHOD("merge", hl_snapshot_merge, METH_CLASS,
+               "merge(snapshots): the sum of many processes' snapshots. What forked processes inherited counts once."),
         {NULL, NULL, 0, NULL},
     };
     PyType_Slot slots[] = {
