@@ -1,0 +1,435 @@
+/* hlsnap_write.c: snapshots to .hlsnap files. See hlsnap.h, and docs/format.md for the bytes.
+ *
+ * The rows are walked once to number the stacks in the order of their first use; every stack is walked from its oldest
+ * frame, which numbers the nodes of the tree of frames, the locations and the strings in the same way. So only what
+ * the rows name is written, and a thing that is named for the first time needs no number at all.
+ *
+ * Threading: reads immutable snapshots; the rest is local.
+ */
+
+#include <string.h>
+
+#include "hlsnap.h"
+#include "hlsnap_bytes.h"
+
+/* Bytes that grow. When memory fails, `failed` is set and the rest is thrown away: it is looked at once, at the end. */
+typedef struct {
+    uint8_t *bytes;
+    size_t length, room;
+    bool failed;
+} buffer;
+
+/* id in the book -> 1 + number in the file; 0: not yet named. */
+typedef struct {
+    uint32_t *numbers;
+    size_t room;
+    uint32_t count; /* how many are named */
+} numbering;
+
+/* A node of the tree of frames: the stack that ends with `location`, called from `parent`. Node 0 is the root. */
+typedef struct {
+    uint32_t parent, location; /* the location's number in the file */
+} node;
+
+typedef struct {
+    const hl_book *book;
+    numbering strings, locations, stacks;
+    buffer string_bytes, location_bytes, stack_bytes, file;
+    uint32_t last_line; /* of the location written last */
+    node *nodes;
+    uint32_t node_count, node_room;
+    uint32_t *slots; /* open addressing: node numbers, 0 is free */
+    uint32_t slot_count;
+    /* The stack written last: its nodes and the locations in the book, oldest first. */
+    uint32_t *path;
+    hl_location_id *path_locations;
+    uint32_t path_depth, path_room;
+    uint64_t frames; /* of all stacks */
+    hl_status status;
+    hl_hlsnap_crc crc;
+} writer;
+
+/* Room for `more` bytes at the end, or NULL. */
+static uint8_t *reserve(buffer *to, size_t more)
+{
+    if (HL_LIKELY(to->room - to->length >= more))
+        return to->bytes + to->length;
+    if (to->failed)
+        return NULL;
+    size_t room = to->room < 1024 ? 1024 : to->room;
+    while (room - to->length < more && room <= SIZE_MAX / 2)
+        room *= 2;
+    uint8_t *bytes = room - to->length < more ? NULL : hl_os_resize(to->bytes, room, 1);
+    if (bytes == NULL) {
+        to->failed = true;
+        return NULL;
+    }
+    to->bytes = bytes;
+    to->room = room;
+    return to->bytes + to->length;
+}
+
+static void put_varint(buffer *to, uint64_t value)
+{
+    uint8_t *at = reserve(to, HL_HLSNAP_LONGEST_VARINT);
+    if (at == NULL)
+        return;
+    for (; value >= 0x80; value >>= 7)
+        *at++ = (uint8_t)(value | 0x80);
+    *at++ = (uint8_t)value;
+    to->length = (size_t)(at - to->bytes);
+}
+
+static void put_fixed(buffer *to, unsigned width, uint64_t value)
+{
+    uint8_t *at = reserve(to, width);
+    if (at == NULL)
+        return;
+    hl_hlsnap_put_fixed(at, width, value);
+    to->length += width;
+}
+
+static void put_bytes(buffer *to, const void *bytes, size_t length)
+{
+    uint8_t *at = length == 0 ? NULL : reserve(to, length);
+    if (at == NULL)
+        return;
+    memcpy(at, bytes, length);
+    to->length += length;
+}
+
+static void put_zeros(buffer *to, size_t length)
+{
+    uint8_t *at = length == 0 ? NULL : reserve(to, length);
+    if (at == NULL)
+        return;
+    memset(at, 0, length);
+    to->length += length;
+}
+
+static void *grown(writer *w, void *array, size_t room, size_t size)
+{
+    void *bigger = hl_os_resize(array, room, size);
+    if (bigger == NULL)
+        w->status = HL_NO_MEMORY;
+    return bigger;
+}
+
+/* The number of `id`; *is_new tells whether it has just been given. */
+static uint32_t number_of(writer *w, numbering *of, uint32_t id, bool *is_new)
+{
+    *is_new = false;
+    if (id >= of->room) {
+        size_t room = of->room < 512 ? 1024 : 2 * of->room;
+        if (room <= id)
+            room = (size_t)id + 1;
+        uint32_t *numbers = grown(w, of->numbers, room, sizeof *numbers);
+        if (numbers == NULL)
+            return 0;
+        memset(numbers + of->room, 0, (room - of->room) * sizeof *numbers);
+        of->numbers = numbers;
+        of->room = room;
+    }
+    if (of->numbers[id] == 0) {
+        of->numbers[id] = ++of->count;
+        *is_new = true;
+    }
+    return of->numbers[id] - 1;
+}
+
+/* How far `id` lies back from the next number to be given: 0 for a new one. */
+static uint32_t look_back(writer *w, numbering *of, uint32_t id, uint32_t *number)
+{
+    bool is_new;
+    *number = number_of(w, of, id, &is_new);
+    return of->count - *number - is_new;
+}
+
+static uint32_t put_string(writer *w, hl_string_id id)
+{
+    uint32_t number, back = look_back(w, &w->strings, id, &number);
+    if (back == 0) {
+        const hl_string *string = hl_book_get_string(w->book, id);
+        put_varint(&w->string_bytes, string->length);
+        put_bytes(&w->string_bytes, string->bytes, string->length);
+    }
+    return back;
+}
+
+/* Answers the look back, and the location's number. */
+static uint32_t put_location(writer *w, hl_location_id id, uint32_t *number)
+{
+    uint32_t back = look_back(w, &w->locations, id, number);
+    if (back == 0) {
+        const hl_location *location = hl_book_get_location(w->book, id);
+        put_varint(&w->location_bytes, put_string(w, location->file));
+        put_varint(&w->location_bytes, location->name == 0 ? 0 : 1 + (uint64_t)put_string(w, location->name));
+        put_varint(&w->location_bytes, hl_hlsnap_zigzag((uint64_t)location->line - w->last_line));
+        w->last_line = location->line;
+    }
+    return back;
+}
+
+/* The tree of frames. */
+
+static uint32_t slot_of(const writer *w, uint32_t parent, uint32_t location)
+{
+    return (uint32_t)hl_mix((uint64_t)parent << 32 | location) & (w->slot_count - 1);
+}
+
+/* The child of `parent` at `location`, or 0. */
+static uint32_t find_node(const writer *w, uint32_t parent, uint32_t location)
+{
+    uint32_t slot = slot_of(w, parent, location);
+    for (; w->slots[slot] != 0; slot = (slot + 1) & (w->slot_count - 1)) {
+        const node *found = &w->nodes[w->slots[slot]];
+        if (found->parent == parent && found->location == location)
+            return w->slots[slot];
+    }
+    return 0;
+}
+
+static void enter_node(writer *w, uint32_t number)
+{
+    uint32_t slot = slot_of(w, w->nodes[number].parent, w->nodes[number].location);
+    while (w->slots[slot] != 0)
+        slot = (slot + 1) & (w->slot_count - 1);
+    w->slots[slot] = number;
+}
+
+/* Room for one node more, with at most half of the slots in use. */
+static bool make_room(writer *w)
+{
+    if (w->node_count < w->node_room)
+        return true;
+    if (w->node_room > UINT32_MAX / 4) {
+        w->status = HL_FULL;
+        return false;
+    }
+    uint32_t room = w->node_room == 0 ? 1024 : 2 * w->node_room;
+    node *nodes = grown(w, w->nodes, room, sizeof *nodes);
+    if (nodes == NULL)
+        return false;
+    w->nodes = nodes;
+    uint32_t *slots = hl_os_alloc((size_t)room * 2, sizeof *slots);
+    if (slots == NULL) {
+        w->status = HL_NO_MEMORY;
+        return false;
+    }
+    hl_os_free(w->slots);
+    w->slots = slots;
+    w->slot_count = room * 2;
+    w->node_room = room;
+    if (w->node_count == 0)
+        w->nodes[w->node_count++] = (node){0}; /* the root */
+    for (uint32_t i = 1; i < w->node_count; i++)
+        enter_node(w, i);
+    return true;
+}
+
+static bool lengthen_path(writer *w, uint32_t depth)
+{
+    if (depth <= w->path_room)
+        return true;
+    uint32_t *path = grown(w, w->path, depth, sizeof *path);
+    if (path == NULL)
+        return false;
+    w->path = path;
+    hl_location_id *locations = grown(w, w->path_locations, depth, sizeof *locations);
+    if (locations == NULL)
+        return false;
+    w->path_locations = locations;
+    w->path_room = depth;
+    return true;
+}
+
+/* A stack: where it leaves the tree, the nodes it adds, the total. What it has in common with the stack before, which
+ * is most of it, is found without the hash table. */
+static void put_stack(writer *w, hl_stack_id id)
+{
+    const hl_stack *stack = hl_book_get_stack(w->book, id);
+    uint32_t depth = stack->depth, shared = 0, number;
+    if (!lengthen_path(w, depth))
+        return;
+    while (shared < depth && shared < w->path_depth &&
+           w->path_locations[shared] == stack->locations[depth - 1 - shared])
+        shared++;
+    uint32_t at = shared == 0 ? 0 : w->path[shared - 1];
+    for (; shared < depth; shared++) {
+        hl_location_id location = stack->locations[depth - 1 - shared];
+        if (location >= w->locations.room || w->locations.numbers[location] == 0)
+            break;
+        uint32_t next = find_node(w, at, w->locations.numbers[location] - 1);
+        if (next == 0)
+            break;
+        w->path[shared] = at = next;
+        w->path_locations[shared] = location;
+    }
+    put_varint(&w->stack_bytes, w->node_count - 1 - at);
+    put_varint(&w->stack_bytes, depth - shared);
+    for (; shared < depth; shared++) {
+        hl_location_id location = stack->locations[depth - 1 - shared];
+        put_varint(&w->stack_bytes, put_location(w, location, &number));
+        if (w->status != HL_OK || !make_room(w))
+            return;
+        w->nodes[w->node_count] = (node){.parent = at, .location = number};
+        enter_node(w, w->node_count);
+        w->path[shared] = at = w->node_count++;
+        w->path_locations[shared] = location;
+    }
+    put_varint(&w->stack_bytes, stack->total == 0 ? 0 : 1 + hl_hlsnap_zigzag((uint64_t)stack->total - depth));
+    w->path_depth = depth;
+    w->frames += depth;
+}
+
+static void put_stacks(writer *w, const hl_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->row_count && w->status == HL_OK; i++) {
+        bool is_new;
+        (void)number_of(w, &w->stacks, snapshot->rows[i].stack, &is_new);
+        if (is_new)
+            put_stack(w, snapshot->rows[i].stack);
+    }
+}
+
+/* Sections. Each is begun, filled in place and ended. */
+
+static size_t begin_section(buffer *to, const char kind[4])
+{
+    size_t start = to->length;
+    put_bytes(to, kind, 4);
+    put_fixed(to, 8, 0);
+    return start;
+}
+
+static void end_section(writer *w, size_t start)
+{
+    buffer *to = &w->file;
+    if (to->failed)
+        return;
+    hl_hlsnap_put_fixed(to->bytes + start + 4, 8, to->length - start - HL_HLSNAP_SECTION_HEAD);
+    put_fixed(to, HL_HLSNAP_CHECKSUM, hl_hlsnap_crc_of(&w->crc, to->bytes + start, to->length - start));
+}
+
+static void put_section(writer *w, const char kind[4], const uint8_t *bytes, size_t length)
+{
+    size_t start = begin_section(&w->file, kind);
+    put_bytes(&w->file, bytes, length);
+    end_section(w, start);
+}
+
+static void put_header(writer *w)
+{
+    buffer *to = &w->file;
+    put_bytes(to, HL_HLSNAP_MAGIC, 8);
+    put_fixed(to, 2, HL_HLSNAP_MAJOR);
+    put_fixed(to, 2, HL_HLSNAP_MINOR);
+    if (!to->failed)
+        put_fixed(to, HL_HLSNAP_CHECKSUM, hl_hlsnap_crc_of(&w->crc, to->bytes, to->length));
+}
+
+static void put_names(writer *w)
+{
+    size_t start = begin_section(&w->file, "STRS");
+    put_varint(&w->file, w->strings.count);
+    put_bytes(&w->file, w->string_bytes.bytes, w->string_bytes.length);
+    end_section(w, start);
+
+    start = begin_section(&w->file, "LOCS");
+    put_varint(&w->file, w->locations.count);
+    put_bytes(&w->file, w->location_bytes.bytes, w->location_bytes.length);
+    end_section(w, start);
+
+    start = begin_section(&w->file, "STKS");
+    put_varint(&w->file, w->node_count - 1);
+    put_varint(&w->file, w->stacks.count);
+    put_bytes(&w->file, w->stack_bytes.bytes, w->stack_bytes.length);
+    uint64_t length = w->file.length - start - HL_HLSNAP_SECTION_HEAD;
+    uint64_t wanted = w->frames / HL_HLSNAP_FRAMES_PER_BYTE + (w->frames % HL_HLSNAP_FRAMES_PER_BYTE != 0);
+    put_zeros(&w->file, wanted > length ? wanted - length : 0);
+    end_section(w, start);
+}
+
+static void put_row(writer *w, const hl_row *row, const hl_row *last, uint32_t *expected)
+{
+    buffer *to = &w->file;
+    uint32_t stack = w->stacks.numbers[row->stack] - 1;
+    bool moved = row->domain != last->domain || row->origin != last->origin;
+    put_varint(to, hl_hlsnap_zigzag((uint64_t)stack - *expected) << 1 | moved);
+    if (moved) {
+        put_varint(to, row->domain);
+        put_varint(to, row->origin);
+    }
+    put_varint(to, row->size);
+    put_varint(to, row->live);
+    put_varint(to, hl_hlsnap_zigzag(row->allocated - row->live));
+    if (stack >= *expected)
+        *expected = stack + 1;
+}
+
+static void put_rows(writer *w, const hl_snapshot *snapshot)
+{
+    buffer *to = &w->file;
+    size_t start = begin_section(to, "ROWS");
+    put_varint(to, (uint64_t)snapshot->moment);
+    put_varint(to, snapshot->nframe);
+    put_varint(to, snapshot->origins.forks);
+    put_varint(to, snapshot->origins.count);
+    for (uint32_t i = 0; i < snapshot->origins.count; i++)
+        put_fixed(to, 8, snapshot->origins.ids[i]);
+    put_varint(to, snapshot->row_count);
+    uint32_t expected = 0;
+    hl_row last = {0};
+    uint64_t blocks = 0, bytes = 0, product;
+    for (size_t i = 0; i < snapshot->row_count; i++) {
+        const hl_row *row = &snapshot->rows[i];
+        if (__builtin_mul_overflow(row->size, row->live, &product) || __builtin_add_overflow(bytes, product, &bytes) ||
+            __builtin_add_overflow(blocks, row->live, &blocks)) {
+            w->status = HL_FULL;
+            return;
+        }
+        put_row(w, row, &last, &expected);
+        last = *row;
+    }
+    end_section(w, start);
+}
+
+hl_status hl_hlsnap_write(const hl_snapshot *const *snapshots, size_t count, const hl_hlsnap_section *sections,
+                          size_t section_count, hl_hlsnap_file *file)
+{
+    writer w = {.book = snapshots[0]->book, .status = HL_OK};
+    hl_hlsnap_crc_open(&w.crc);
+    if (count > HL_HLSNAP_MOST_SNAPSHOTS || section_count > HL_HLSNAP_MOST_SECTIONS)
+        w.status = HL_FULL;
+    if (w.status == HL_OK && make_room(&w))
+        for (size_t i = 0; i < count; i++)
+            put_stacks(&w, snapshots[i]);
+    if (w.string_bytes.failed || w.location_bytes.failed || w.stack_bytes.failed)
+        w.status = HL_NO_MEMORY;
+    if (w.status == HL_OK) {
+        put_header(&w);
+        for (size_t i = 0; i < section_count; i++)
+            put_section(&w, sections[i].kind, sections[i].bytes, sections[i].length);
+        put_names(&w);
+        for (size_t i = 0; i < count && w.status == HL_OK; i++)
+            put_rows(&w, snapshots[i]);
+        put_section(&w, "END ", NULL, 0);
+        if (w.file.failed)
+            w.status = HL_NO_MEMORY;
+    }
+    hl_os_free(w.strings.numbers);
+    hl_os_free(w.locations.numbers);
+    hl_os_free(w.stacks.numbers);
+    hl_os_free(w.string_bytes.bytes);
+    hl_os_free(w.location_bytes.bytes);
+    hl_os_free(w.stack_bytes.bytes);
+    hl_os_free(w.nodes);
+    hl_os_free(w.slots);
+    hl_os_free(w.path);
+    hl_os_free(w.path_locations);
+    if (w.status == HL_OK)
+        *file = (hl_hlsnap_file){.bytes = w.file.bytes, .length = w.file.length};
+    else
+        hl_os_free(w.file.bytes);
+    return w.status;
+}
