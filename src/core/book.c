@@ -12,6 +12,7 @@ enum {
     MOST_STRINGS = (1 << 22) - 1,
     MOST_LOCATIONS = (1 << 23) - 1,
     MOST_STACKS = (1 << 24) - 1,
+    MOST_PRIVATE = (1 << 30) - 1, /* of each: nothing is reserved for them */
 };
 
 hl_lock hl_book_pin_lock;
@@ -25,11 +26,11 @@ hl_status hl_book_new(bool stable, hl_book **book)
     made->pin_clock = 1;
     hl_status status = hl_pool_new(&made->pool);
     if (status == HL_OK)
-        status = hl_table_open(&made->strings, sizeof(hl_string), MOST_STRINGS, stable);
+        status = hl_table_open(&made->strings, sizeof(hl_string), stable ? MOST_STRINGS : MOST_PRIVATE, stable);
     if (status == HL_OK)
-        status = hl_table_open(&made->locations, sizeof(hl_location), MOST_LOCATIONS, stable);
+        status = hl_table_open(&made->locations, sizeof(hl_location), stable ? MOST_LOCATIONS : MOST_PRIVATE, stable);
     if (status == HL_OK)
-        status = hl_table_open(&made->stacks, sizeof(hl_stack), MOST_STACKS, stable);
+        status = hl_table_open(&made->stacks, sizeof(hl_stack), stable ? MOST_STACKS : MOST_PRIVATE, stable);
     if (status == HL_OK)
         *book = made;
     else

@@ -3,6 +3,7 @@
 #define HL_MERGE_MODEL_H
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../src/core/snapshot.h"
 
