@@ -208,7 +208,7 @@ def test_signature_errors():
             raise AssertionError
 
     Like.merge.__func__.__qualname__ = "Snapshot.merge"
-    for arguments, named in [((), {}), ((1, 2), {}), ((), {"snapshot": 1}), ((1,), {"snapshots": 1})]:
+    for arguments, named in [((), {}), ((1, 2), {}), ((), {"wrong": 1}), ((1,), {"snapshots": 1})]:
         same_outcome(Snapshot.merge, Like.merge, *arguments, **named)
     assert Snapshot.merge(snapshots=[Snapshot([], 2)]).traceback_limit == 2
 
