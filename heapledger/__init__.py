@@ -1,7 +1,8 @@
 """heapledger: the API of tracemalloc on a ledger kept in C.
 
 ``import heapledger as tracemalloc`` is all that a program changes. Names, arguments, results and errors are those of
-the standard library's module; ``install``, ``uninstall``, ``memory`` and ``lost_records`` are additions.
+the standard library's module; ``install``, ``uninstall``, ``memory``, ``lost_records`` and ``SnapshotFormatError``
+are additions.
 
 ``Filter(False, heapledger.__file__)`` must hide all that this package allocates, so what the ledger's own functions
 allocate is not entered at all: the C code brackets itself, the few Python functions that run later enter ``_OwnWork``,
@@ -43,7 +44,7 @@ from heapledger._ledger import (
 _Sequence.register(Traceback)
 _Sequence.register(_Traces)
 
-from heapledger import _pickles  # noqa: E402, F401
+from heapledger._files import SnapshotFormatError  # noqa: E402
 from heapledger._swap import install, uninstall  # noqa: E402
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "Filter",
     "Frame",
     "Snapshot",
+    "SnapshotFormatError",
     "Statistic",
     "StatisticDiff",
     "Trace",

@@ -17,7 +17,7 @@
 /* The most that any version 1.x may have. */
 enum { HL_HLSNAP_MOST_SNAPSHOTS = 8, HL_HLSNAP_MOST_SECTIONS = 32 };
 
-/* A section that is passed through. Kinds are four ASCII letters; STRS, LOCS, STKS, ROWS and "END " are taken. */
+/* A section that is passed through. Kinds are four ASCII letters; FILE, FUNC, LOCS, STKS, ROWS and "END " are taken. */
 typedef struct {
     char kind[4];
     const uint8_t *bytes;

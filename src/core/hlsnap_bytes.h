@@ -18,6 +18,7 @@ enum {
     HL_HLSNAP_SECTION_HEAD = 12, /* kind, length */
     HL_HLSNAP_CHECKSUM = 4,
     HL_HLSNAP_FRAMES_PER_BYTE = 64, /* the frames of all stacks, for each byte of the section that holds them */
+    HL_HLSNAP_MOST_SHARED = 255,    /* bytes that a file's name may have in common with the one before it */
     HL_HLSNAP_LONGEST_VARINT = 10,
 };
 

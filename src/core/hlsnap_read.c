@@ -31,8 +31,8 @@ typedef struct {
     hl_status status;
     hl_hlsnap_error *error;
     hl_book *book;
-    ids strings, locations, stacks;
-    enum { NOTHING, STRINGS, LOCATIONS, STACKS } known; /* the sections there were so far */
+    ids files, functions, locations, stacks;
+    enum { NOTHING, FILES, FUNCTIONS, LOCATIONS, STACKS } known; /* the sections there were so far */
     hl_hlsnap_crc crc;
 } reader;
 
@@ -133,37 +133,57 @@ static uint32_t get_names(reader *r, ids *to, size_t least)
     return to->ids == NULL ? 0 : (uint32_t)count;
 }
 
-static void read_strings(reader *r)
+static void read_files(reader *r)
 {
-    uint32_t count = get_names(r, &r->strings, 1);
-    while (r->strings.count < count && r->status == HL_OK) {
+    uint32_t count = get_names(r, &r->files, 2);
+    char *name = allocate(r, HL_HLSNAP_MOST_SHARED + left(r), 1);
+    uint64_t last_length = 0;
+    while (r->files.count < count && r->status == HL_OK) {
+        uint64_t most = last_length < HL_HLSNAP_MOST_SHARED ? last_length : HL_HLSNAP_MOST_SHARED;
+        size_t shared = (size_t)get_at_most(r, most, "a name shares more with the one before than there is");
+        size_t length = get_count(r, 1);
+        if (r->status != HL_OK)
+            break;
+        memcpy(name + shared, r->at, length);
+        r->at += length;
+        last_length = shared + length;
+        if (is_fine(r, hl_book_string(r->book, name, last_length, &r->files.ids[r->files.count])))
+            r->files.count++;
+    }
+    hl_os_free(name);
+}
+
+static void read_functions(reader *r)
+{
+    uint32_t count = get_names(r, &r->functions, 1);
+    while (r->functions.count < count && r->status == HL_OK) {
         size_t length = get_count(r, 1);
         if (r->status != HL_OK ||
-            !is_fine(r, hl_book_string(r->book, (const char *)r->at, length, &r->strings.ids[r->strings.count])))
+            !is_fine(r, hl_book_string(r->book, (const char *)r->at, length, &r->functions.ids[r->functions.count])))
             return;
-        r->strings.count++;
+        r->functions.count++;
         r->at += length;
     }
 }
 
-/* A name by how far it lies back from the next one to be named for the first time. */
-static uint32_t get_name(reader *r, uint64_t back, const ids *of, uint32_t *seen)
+/* The thing that a code stands for: 0 is the first that has not been named yet, n + 1 the number n. */
+static uint32_t get_named(reader *r, uint64_t code, const ids *of, uint32_t *seen)
 {
-    if (back > *seen || (back == 0 && *seen == of->count)) {
+    if (code > *seen || (code == 0 && *seen == of->count)) {
         fail(r, "a number names what does not exist");
         return 0;
     }
-    return of->ids[back == 0 ? (*seen)++ : *seen - (uint32_t)back];
+    return of->ids[code == 0 ? (*seen)++ : code - 1];
 }
 
 static void read_locations(reader *r)
 {
-    uint32_t count = get_names(r, &r->locations, 3), seen = 0;
+    uint32_t count = get_names(r, &r->locations, 3), files = 0, functions = 0;
     uint64_t line = 0;
     while (r->locations.count < count && r->status == HL_OK) {
-        hl_string_id file = get_name(r, get_varint(r), &r->strings, &seen);
-        uint64_t name_code = get_varint(r);
-        hl_string_id name = name_code == 0 ? 0 : get_name(r, name_code - 1, &r->strings, &seen);
+        hl_string_id file = get_named(r, get_varint(r), &r->files, &files);
+        uint64_t code = get_varint(r);
+        hl_string_id name = code == 0 ? 0 : get_named(r, code - 1, &r->functions, &functions);
         line += hl_hlsnap_unzigzag(get_varint(r));
         if (line > UINT32_MAX)
             fail(r, "a line number is too great");
@@ -189,10 +209,11 @@ typedef struct {
 /* Read a stack's new nodes; the number of its newest. */
 static uint32_t get_node(reader *r, tree *t)
 {
-    uint32_t at = t->count - 1 - (uint32_t)get_at_most(r, t->count - 1, "a stack continues one that does not exist");
+    uint32_t back = (uint32_t)get_at_most(r, t->count - 1, "a stack continues one that does not exist");
+    uint32_t at = back == 0 ? 0 : t->count - back;
     uint64_t more = get_at_most(r, t->most - (t->count - 1), "there are more frames than announced");
     for (; more > 0 && r->status == HL_OK; more--) {
-        hl_location_id location = get_name(r, get_varint(r), &r->locations, &t->seen);
+        hl_location_id location = get_named(r, get_varint(r), &r->locations, &t->seen);
         t->nodes[t->count] = (node){.parent = at, .depth = t->nodes[at].depth + 1, .location = location};
         at = t->count++;
     }
@@ -364,12 +385,16 @@ static void keep_section(reader *r, const uint8_t *section, hl_hlsnap_content *c
 /* The section whose payload is r->at .. r->end. */
 static void read_section(reader *r, const uint8_t *section, hl_hlsnap_content *content)
 {
-    if (is_kind(section, "STRS")) {
+    if (is_kind(section, "FILE")) {
         if (comes_after(r, section, NOTHING))
-            read_strings(r);
-        r->known = STRINGS;
+            read_files(r);
+        r->known = FILES;
+    } else if (is_kind(section, "FUNC")) {
+        if (comes_after(r, section, FILES))
+            read_functions(r);
+        r->known = FUNCTIONS;
     } else if (is_kind(section, "LOCS")) {
-        if (comes_after(r, section, STRINGS))
+        if (comes_after(r, section, FUNCTIONS))
             read_locations(r);
         r->known = LOCATIONS;
     } else if (is_kind(section, "STKS")) {
@@ -465,9 +490,12 @@ hl_status hl_hlsnap_read(const uint8_t *bytes, size_t length, hl_hlsnap_content 
     /* Stacks keep what they name; the reader's own references end here. */
     for (uint32_t i = 0; i < r.locations.count; i++)
         hl_book_release_location(r.book, r.locations.ids[i]);
-    for (uint32_t i = 0; i < r.strings.count; i++)
-        hl_book_release_string(r.book, r.strings.ids[i]);
-    hl_os_free(r.strings.ids);
+    for (uint32_t i = 0; i < r.files.count; i++)
+        hl_book_release_string(r.book, r.files.ids[i]);
+    for (uint32_t i = 0; i < r.functions.count; i++)
+        hl_book_release_string(r.book, r.functions.ids[i]);
+    hl_os_free(r.files.ids);
+    hl_os_free(r.functions.ids);
     hl_os_free(r.locations.ids);
     hl_os_free(r.stacks.ids);
     if (r.status != HL_OK) {

@@ -1,8 +1,8 @@
 /* hlsnap_write.c: snapshots to .hlsnap files. See hlsnap.h, and docs/format.md for the bytes.
  *
  * The rows are walked once to number the stacks in the order of their first use; every stack is walked from its oldest
- * frame, which numbers the nodes of the tree of frames, the locations and the strings in the same way. So only what
- * the rows name is written, and a thing that is named for the first time needs no number at all.
+ * frame, which numbers the nodes of the tree of frames, the locations, files and functions in the same way. So only
+ * what the rows name is written, and what is named for the first time needs no number.
  *
  * Threading: reads immutable snapshots; the rest is local.
  */
@@ -33,9 +33,10 @@ typedef struct {
 
 typedef struct {
     const hl_book *book;
-    numbering strings, locations, stacks;
-    buffer string_bytes, location_bytes, stack_bytes, file;
-    uint32_t last_line; /* of the location written last */
+    numbering files, functions, locations, stacks;
+    buffer file_names, function_names, location_bytes, stack_bytes, file;
+    const hl_string *last_name; /* of the file named last; NULL: none yet */
+    uint32_t last_line;         /* of the location written last */
     node *nodes;
     uint32_t node_count, node_room;
     uint32_t *slots; /* open addressing: node numbers, 0 is free */
@@ -137,37 +138,56 @@ static uint32_t number_of(writer *w, numbering *of, uint32_t id, bool *is_new)
     return of->numbers[id] - 1;
 }
 
-/* How far `id` lies back from the next number to be given: 0 for a new one. */
-static uint32_t look_back(writer *w, numbering *of, uint32_t id, uint32_t *number)
+/* What stands for a thing that has been named: 0 for the first time, which gives it a number, then that number + 1. */
+static uint32_t code_of(writer *w, numbering *of, uint32_t id, uint32_t *number)
 {
     bool is_new;
     *number = number_of(w, of, id, &is_new);
-    return of->count - *number - is_new;
+    return is_new ? 0 : *number + 1;
 }
 
-static uint32_t put_string(writer *w, hl_string_id id)
+/* Names of files begin alike. */
+static void put_file_name(writer *w, const hl_string *name)
 {
-    uint32_t number, back = look_back(w, &w->strings, id, &number);
-    if (back == 0) {
-        const hl_string *string = hl_book_get_string(w->book, id);
-        put_varint(&w->string_bytes, string->length);
-        put_bytes(&w->string_bytes, string->bytes, string->length);
-    }
-    return back;
+    uint32_t shared = 0;
+    while (w->last_name != NULL && shared < HL_HLSNAP_MOST_SHARED && shared < name->length &&
+           shared < w->last_name->length && name->bytes[shared] == w->last_name->bytes[shared])
+        shared++;
+    put_varint(&w->file_names, shared);
+    put_varint(&w->file_names, name->length - shared);
+    put_bytes(&w->file_names, name->bytes + shared, name->length - shared);
+    w->last_name = name;
 }
 
-/* Answers the look back, and the location's number. */
-static uint32_t put_location(writer *w, hl_location_id id, uint32_t *number)
+static void put_function_name(writer *w, const hl_string *name)
 {
-    uint32_t back = look_back(w, &w->locations, id, number);
-    if (back == 0) {
-        const hl_location *location = hl_book_get_location(w->book, id);
-        put_varint(&w->location_bytes, put_string(w, location->file));
-        put_varint(&w->location_bytes, location->name == 0 ? 0 : 1 + (uint64_t)put_string(w, location->name));
-        put_varint(&w->location_bytes, hl_hlsnap_zigzag((uint64_t)location->line - w->last_line));
-        w->last_line = location->line;
+    put_varint(&w->function_names, name->length);
+    put_bytes(&w->function_names, name->bytes, name->length);
+}
+
+/* Answers the location's number. */
+static uint32_t put_location(writer *w, hl_location_id id)
+{
+    uint32_t number, unused, code = code_of(w, &w->locations, id, &number);
+    put_varint(&w->stack_bytes, code);
+    if (code != 0)
+        return number;
+    const hl_location *location = hl_book_get_location(w->book, id);
+    code = code_of(w, &w->files, location->file, &unused);
+    put_varint(&w->location_bytes, code);
+    if (code == 0)
+        put_file_name(w, hl_book_get_string(w->book, location->file));
+    if (location->name == 0) {
+        put_varint(&w->location_bytes, 0);
+    } else {
+        code = code_of(w, &w->functions, location->name, &unused);
+        put_varint(&w->location_bytes, 1 + (uint64_t)code);
+        if (code == 0)
+            put_function_name(w, hl_book_get_string(w->book, location->name));
     }
-    return back;
+    put_varint(&w->location_bytes, hl_hlsnap_zigzag((uint64_t)location->line - w->last_line));
+    w->last_line = location->line;
+    return number;
 }
 
 /* The tree of frames. */
@@ -248,7 +268,7 @@ static bool lengthen_path(writer *w, uint32_t depth)
 static void put_stack(writer *w, hl_stack_id id)
 {
     const hl_stack *stack = hl_book_get_stack(w->book, id);
-    uint32_t depth = stack->depth, shared = 0, number;
+    uint32_t depth = stack->depth, shared = 0;
     if (!lengthen_path(w, depth))
         return;
     while (shared < depth && shared < w->path_depth &&
@@ -265,11 +285,11 @@ static void put_stack(writer *w, hl_stack_id id)
         w->path[shared] = at = next;
         w->path_locations[shared] = location;
     }
-    put_varint(&w->stack_bytes, w->node_count - 1 - at);
+    put_varint(&w->stack_bytes, at == 0 ? 0 : w->node_count - at);
     put_varint(&w->stack_bytes, depth - shared);
     for (; shared < depth; shared++) {
         hl_location_id location = stack->locations[depth - 1 - shared];
-        put_varint(&w->stack_bytes, put_location(w, location, &number));
+        uint32_t number = put_location(w, location);
         if (w->status != HL_OK || !make_room(w))
             return;
         w->nodes[w->node_count] = (node){.parent = at, .location = number};
@@ -328,19 +348,17 @@ static void put_header(writer *w)
         put_fixed(to, HL_HLSNAP_CHECKSUM, hl_hlsnap_crc_of(&w->crc, to->bytes, to->length));
 }
 
-static void put_names(writer *w)
+static void put_counted(writer *w, const char kind[4], const numbering *of, const buffer *content)
 {
-    size_t start = begin_section(&w->file, "STRS");
-    put_varint(&w->file, w->strings.count);
-    put_bytes(&w->file, w->string_bytes.bytes, w->string_bytes.length);
+    size_t start = begin_section(&w->file, kind);
+    put_varint(&w->file, of->count);
+    put_bytes(&w->file, content->bytes, content->length);
     end_section(w, start);
+}
 
-    start = begin_section(&w->file, "LOCS");
-    put_varint(&w->file, w->locations.count);
-    put_bytes(&w->file, w->location_bytes.bytes, w->location_bytes.length);
-    end_section(w, start);
-
-    start = begin_section(&w->file, "STKS");
+static void put_tree(writer *w)
+{
+    size_t start = begin_section(&w->file, "STKS");
     put_varint(&w->file, w->node_count - 1);
     put_varint(&w->file, w->stacks.count);
     put_bytes(&w->file, w->stack_bytes.bytes, w->stack_bytes.length);
@@ -404,23 +422,28 @@ hl_status hl_hlsnap_write(const hl_snapshot *const *snapshots, size_t count, con
     if (w.status == HL_OK && make_room(&w))
         for (size_t i = 0; i < count; i++)
             put_stacks(&w, snapshots[i]);
-    if (w.string_bytes.failed || w.location_bytes.failed || w.stack_bytes.failed)
+    if (w.file_names.failed || w.function_names.failed || w.location_bytes.failed || w.stack_bytes.failed)
         w.status = HL_NO_MEMORY;
     if (w.status == HL_OK) {
         put_header(&w);
         for (size_t i = 0; i < section_count; i++)
             put_section(&w, sections[i].kind, sections[i].bytes, sections[i].length);
-        put_names(&w);
+        put_counted(&w, "FILE", &w.files, &w.file_names);
+        put_counted(&w, "FUNC", &w.functions, &w.function_names);
+        put_counted(&w, "LOCS", &w.locations, &w.location_bytes);
+        put_tree(&w);
         for (size_t i = 0; i < count && w.status == HL_OK; i++)
             put_rows(&w, snapshots[i]);
         put_section(&w, "END ", NULL, 0);
         if (w.file.failed)
             w.status = HL_NO_MEMORY;
     }
-    hl_os_free(w.strings.numbers);
+    hl_os_free(w.files.numbers);
+    hl_os_free(w.functions.numbers);
     hl_os_free(w.locations.numbers);
     hl_os_free(w.stacks.numbers);
-    hl_os_free(w.string_bytes.bytes);
+    hl_os_free(w.file_names.bytes);
+    hl_os_free(w.function_names.bytes);
     hl_os_free(w.location_bytes.bytes);
     hl_os_free(w.stack_bytes.bytes);
     hl_os_free(w.nodes);
