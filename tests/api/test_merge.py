@@ -341,3 +341,56 @@ def test_forked_children_in_memory():
     in_child(third)
     """
     )
+
+
+def test_forked_children_in_files():
+    """A family of processes, each of which has written a file: in lists, in streams, and without the parent."""
+    run(
+        FAMILY
+        + """
+    def dump(name):
+        heapledger.take_snapshot().dump(name + ".hlsnap")
+
+    def load(*names):
+        return [Snapshot.load(name + ".hlsnap") for name in names]
+
+    def stream(*names):
+        return (Snapshot.load(name + ".hlsnap") for name in names)
+
+    mine = make(1, 50)
+    dump("before")
+    children = [f"child{number}" for number in range(8)]
+
+    def child(number):
+        own = make(2, number)
+        del mine[number * 5 :]
+        dump(children[number])
+
+        def grandchild():
+            own.clear()
+            own_too = make(3, 6)
+            dump("grandchild")
+
+        if number == 7:
+            in_child(grandchild)
+            own += make(2, 10)
+            dump("parent of grandchild")
+
+    for number in range(8):
+        in_child(lambda: child(number))
+    dump("after")
+    mine.clear()
+    dump("freed")
+
+    for merge in (load, stream):
+        assert counts(merge("after", *children)) == counts(merge(*children, "after")) == (50, 28, 0)
+        assert counts(merge(*children)) == counts(merge("freed", *children)) == (35, 28, 0)
+        assert counts(merge("freed")) == (0, 0, 0)
+        assert counts(merge(*children[:7], "parent of grandchild", "grandchild")) == (35, 38, 6)
+        assert counts(merge("grandchild")) == (35, 0, 6)
+        assert counts(merge("grandchild", "after")) == (50, 0, 6)
+        assert counts(merge(*children, "before")) == (50, 28, 0)
+    assert counts(load("before", *children)) == (50, 28, 0)
+    assert counts(stream("before", *children)) == (85, 28, 0)
+    """
+    )
