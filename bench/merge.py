@@ -21,14 +21,18 @@ CASES = {"the same sites": False, "sites of their own": True}
 
 
 def sites():
-    """Traces with one block each; stacks of DEPTH frames, most of which are shared."""
+    """Traces with one block each. A stack shares its oldest frames with another, as if it came from a call tree."""
     chosen = random.Random(1)
     frames = [
         (f"/usr/lib/python3/site-packages/package/module{module}.py", 7 * line + 1)
         for module in range(MODULES)
         for line in range(LINES)
     ]
-    return [(0, chosen.randrange(16, 512, 8), tuple(chosen.choices(frames, k=DEPTH)), DEPTH) for _ in range(SITES)]
+    stacks = [tuple(chosen.choices(frames, k=DEPTH))]
+    while len(stacks) < SITES:
+        fresh = chosen.randint(1, 4)
+        stacks.append((*chosen.choices(frames, k=fresh), *chosen.choice(stacks)[fresh:]))
+    return [(0, chosen.randrange(16, 512, 8), stack, DEPTH) for stack in stacks]
 
 
 def moved(traces, number):
