@@ -149,8 +149,7 @@ def _write_file(filename, write):
             except PermissionError:
                 pass  # the folder takes no new files; the file that is there may still be written
             except OSError as error:
-                error.filename, error.filename2 = filename, None
-                raise
+                raise OSError(error.errno, error.strerror, os.fspath(filename)) from None
             finally:
                 os.close(folder)
         with open(filename, "wb") as file:

@@ -237,8 +237,8 @@ def _run(data):
         except (IndexError, KeyError, StructError, ValueError) as error:
             if type(error) is Malformed:
                 raise
-            if after >= len(data) or type(error) is StructError or code == 0x63:
-                raise Malformed("is cut off", at) from None
+            if at >= len(data) or (after >= len(data) and code != 0x2E) or type(error) is StructError or code == 0x63:
+                raise Malformed("is cut off", min(at, len(data))) from None
             raise Malformed("an instruction needs what is not there", at) from None
 
 
