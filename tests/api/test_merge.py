@@ -6,6 +6,7 @@ import random
 import sys
 import threading
 import weakref
+import zlib
 
 import heapledger
 import pytest
@@ -94,6 +95,31 @@ def test_totals_of_cut_tracebacks():
     merged = Snapshot.merge(Snapshot(one, 2) for one in traces)
     totals = [(trace.size, trace.traceback.total_nframe) for trace in merged.traces]
     assert totals == [(1, 9), (1, 9), (2, 9), (3, 9), (4, None)]
+
+
+def of_moment(snapshot, moment, path):
+    """The snapshot as if it were of another moment: that is the first byte of its rows in a file."""
+    snapshot.dump(path)
+    data = bytearray(path.read_bytes())
+    start = data.index(b"ROWS")
+    end = start + 12 + int.from_bytes(data[start + 4 : start + 12], "little")
+    data[start + 12] = moment
+    data[end : end + 4] = zlib.crc32(data[start:end]).to_bytes(4, "little")
+    path.write_bytes(data)
+    return Snapshot.load(path)
+
+
+def test_moments_are_not_mixed(tmp_path):
+    """Peaks add up to a snapshot of peaks; a peak and what is alive now have no sum."""
+    live = Snapshot([(0, 10, (("a.py", 1),), 1)], 1)
+    peak, other = (of_moment(live, 1, tmp_path / name) for name in ("peak", "other"))
+    everything = of_moment(live, 2, tmp_path / "everything")
+    peaks = Snapshot.merge([peak, other])
+    assert len(peaks.traces) == 2
+    assert len(Snapshot.merge([peaks, peak]).traces) == 3
+    for one, more in [(live, peaks), (peak, live), (peaks, everything), (everything, live)]:
+        with pytest.raises(ValueError, match=r"snapshots\[0\] is of .*, snapshots\[2\] of "):
+            Snapshot.merge(iter([one, one, more]))
 
 
 def test_names_of_functions_do_not_fuse_but_group():
