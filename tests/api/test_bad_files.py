@@ -122,11 +122,14 @@ def test_other_versions(version, file):
 
 
 def test_a_newer_minor_version(file):
-    """It may have sections of unknown kinds."""
+    """It may have sections of unknown kinds, and more in those that are known."""
     data = content(good(), file)
     header = data[:8] + struct.pack("<HH", 1, 7)
     header += struct.pack("<I", zlib.crc32(header))
-    file.write_bytes(joined(header, [[b"NEWS", b"anything"], *sections(data)]))
+    parts = [[b"NEWS", b"anything"], *sections(data)]
+    for part in parts:
+        part[1] += b"more" if part[0] == b"ATTR" else b""
+    file.write_bytes(joined(header, parts))
     back = heapledger.Snapshot.load(file)
     assert back.traces == good().traces and back.note == good().note
 
