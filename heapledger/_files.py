@@ -28,6 +28,8 @@ from heapledger._ledger import (
 
 _FORMATS = ("hlsnap", "tracemalloc")
 _MAGIC = b"\x89HLS\r\n\x1a\n"
+_MINOR = slice(10, 12)  # the minor version, as little-endian bytes
+_KNOWN_MINOR = 0
 _METADATA, _ATTRIBUTES, _TOTALS = b"META", b"ATTR", b"TOTL"
 
 
@@ -229,8 +231,8 @@ class _Pickle:
 # Bytes to snapshots
 
 
-def _section(sections, kind, expected):
-    """(offset, bytes, value) of a section that is there once or not at all: None."""
+def _section(sections, kind, expected, whole):
+    """(offset, value) of a section that is there once or not at all: None."""
     with _OwnWork():
         found = None
         for one, offset, content in sections:
@@ -239,12 +241,12 @@ def _section(sections, kind, expected):
             if found is not None:
                 raise _plain.Malformed("a section is there twice", offset)
             try:
-                value = _plain.decode(content)
+                value = _plain.decode(content, whole)
             except _plain.Malformed as error:
                 raise _plain.Malformed(error.args[0], offset + error.args[1]) from None
             if type(value) is not expected:
                 raise _plain.Malformed(f"a section is not a {expected.__name__}", offset)
-            found = offset, content, value
+            found = offset, value
         return found
 
 
@@ -265,17 +267,20 @@ def _from_hlsnap(data):
     with _OwnWork():
         snapshots, sections = _file_read(data)
         traces, limit = snapshots[0]
-        metadata = _section(sections, _METADATA, dict)
-        attributes = _section(sections, _ATTRIBUTES, dict)
-        totals = _section(sections, _TOTALS, list)
+        # Sections of newer files may be longer than what we know of them.
+        whole = int.from_bytes(data[_MINOR], "little") <= _KNOWN_MINOR
+        metadata = _section(sections, _METADATA, dict, whole)
+        attributes = _section(sections, _ATTRIBUTES, dict, whole)
+        totals = _section(sections, _TOTALS, list, whole)
         if totals is not None:
-            traces = _with_totals(traces, totals[0], totals[2])
-        snapshot = _file_snapshot(traces, limit, None if metadata is None else metadata[1])
+            traces = _with_totals(traces, *totals)
+        snapshot = _file_snapshot(traces, limit, None if metadata is None else _plain.encode(metadata[1]))
         if attributes is not None:
-            for name in attributes[2]:
+            offset, named = attributes
+            for name in named:
                 if type(name) is not str or name == "traces":
-                    raise _plain.Malformed("an attribute has a wrong name", attributes[0])
-            vars(snapshot).update(attributes[2])
+                    raise _plain.Malformed("an attribute has a wrong name", offset)
+            vars(snapshot).update(named)
         return snapshot
 
 

@@ -190,10 +190,10 @@ def _read(data, at, level):
         return int.from_bytes(raw, "little", signed=True), after
 
 
-def decode(data):
-    """The value that `data` (bytes) are the encoding of; Malformed if they are not."""
+def decode(data, whole=True):
+    """The value that `data` (bytes) are the encoding of, or unless `whole` begin with; Malformed if they do not."""
     with _OwnWork():
         value, after = _read(data, 0, 0)
-        if after != len(data):
+        if whole and after != len(data):
             raise Malformed(f"{len(data) - after} bytes too many", after)
         return value

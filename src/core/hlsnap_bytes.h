@@ -57,4 +57,33 @@ static inline void hl_hlsnap_put_fixed(uint8_t *bytes, unsigned width, uint64_t 
         bytes[i] = (uint8_t)(value >> 8 * i);
 }
 
+/* Bytes that grow. When memory fails, `failed` is set and the rest is thrown away: it is looked at once, at the end. */
+typedef struct {
+    uint8_t *bytes;
+    size_t length, room;
+    bool failed;
+} hl_hlsnap_buffer;
+
+/* Room for `more` bytes at the end, or NULL. */
+uint8_t *hl_hlsnap_grow(hl_hlsnap_buffer *to, size_t more);
+void hl_hlsnap_add_fixed(hl_hlsnap_buffer *to, unsigned width, uint64_t value);
+void hl_hlsnap_add_bytes(hl_hlsnap_buffer *to, const void *bytes, size_t length);
+void hl_hlsnap_add_zeros(hl_hlsnap_buffer *to, size_t length);
+
+static inline uint8_t *hl_hlsnap_reserve(hl_hlsnap_buffer *to, size_t more)
+{
+    return HL_LIKELY(to->room - to->length >= more) ? to->bytes + to->length : hl_hlsnap_grow(to, more);
+}
+
+static inline void hl_hlsnap_add_varint(hl_hlsnap_buffer *to, uint64_t value)
+{
+    uint8_t *at = hl_hlsnap_reserve(to, HL_HLSNAP_LONGEST_VARINT);
+    if (at == NULL)
+        return;
+    for (; value >= 0x80; value >>= 7)
+        *at++ = (uint8_t)(value | 0x80);
+    *at++ = (uint8_t)value;
+    to->length = (size_t)(at - to->bytes);
+}
+
 #endif

@@ -12,13 +12,6 @@
 #include "hlsnap.h"
 #include "hlsnap_bytes.h"
 
-/* Bytes that grow. When memory fails, `failed` is set and the rest is thrown away: it is looked at once, at the end. */
-typedef struct {
-    uint8_t *bytes;
-    size_t length, room;
-    bool failed;
-} buffer;
-
 /* id in the book -> 1 + number in the file; 0: not yet named. */
 typedef struct {
     uint32_t *numbers;
@@ -34,7 +27,7 @@ typedef struct {
 typedef struct {
     const hl_book *book;
     numbering files, functions, locations, stacks;
-    buffer file_names, function_names, location_bytes, stack_bytes, file;
+    hl_hlsnap_buffer file_names, function_names, location_bytes, stack_bytes, file;
     const hl_string *last_name; /* of the file named last; NULL: none yet */
     uint32_t last_line;         /* of the location written last */
     node *nodes;
@@ -49,64 +42,6 @@ typedef struct {
     hl_status status;
     hl_hlsnap_crc crc;
 } writer;
-
-/* Room for `more` bytes at the end, or NULL. */
-static uint8_t *reserve(buffer *to, size_t more)
-{
-    if (HL_LIKELY(to->room - to->length >= more))
-        return to->bytes + to->length;
-    if (to->failed)
-        return NULL;
-    size_t room = to->room < 1024 ? 1024 : to->room;
-    while (room - to->length < more && room <= SIZE_MAX / 2)
-        room *= 2;
-    uint8_t *bytes = room - to->length < more ? NULL : hl_os_resize(to->bytes, room, 1);
-    if (bytes == NULL) {
-        to->failed = true;
-        return NULL;
-    }
-    to->bytes = bytes;
-    to->room = room;
-    return to->bytes + to->length;
-}
-
-static void put_varint(buffer *to, uint64_t value)
-{
-    uint8_t *at = reserve(to, HL_HLSNAP_LONGEST_VARINT);
-    if (at == NULL)
-        return;
-    for (; value >= 0x80; value >>= 7)
-        *at++ = (uint8_t)(value | 0x80);
-    *at++ = (uint8_t)value;
-    to->length = (size_t)(at - to->bytes);
-}
-
-static void put_fixed(buffer *to, unsigned width, uint64_t value)
-{
-    uint8_t *at = reserve(to, width);
-    if (at == NULL)
-        return;
-    hl_hlsnap_put_fixed(at, width, value);
-    to->length += width;
-}
-
-static void put_bytes(buffer *to, const void *bytes, size_t length)
-{
-    uint8_t *at = length == 0 ? NULL : reserve(to, length);
-    if (at == NULL)
-        return;
-    memcpy(at, bytes, length);
-    to->length += length;
-}
-
-static void put_zeros(buffer *to, size_t length)
-{
-    uint8_t *at = length == 0 ? NULL : reserve(to, length);
-    if (at == NULL)
-        return;
-    memset(at, 0, length);
-    to->length += length;
-}
 
 static void *grown(writer *w, void *array, size_t room, size_t size)
 {
@@ -153,39 +88,39 @@ static void put_file_name(writer *w, const hl_string *name)
     while (w->last_name != NULL && shared < HL_HLSNAP_MOST_SHARED && shared < name->length &&
            shared < w->last_name->length && name->bytes[shared] == w->last_name->bytes[shared])
         shared++;
-    put_varint(&w->file_names, shared);
-    put_varint(&w->file_names, name->length - shared);
-    put_bytes(&w->file_names, name->bytes + shared, name->length - shared);
+    hl_hlsnap_add_varint(&w->file_names, shared);
+    hl_hlsnap_add_varint(&w->file_names, name->length - shared);
+    hl_hlsnap_add_bytes(&w->file_names, name->bytes + shared, name->length - shared);
     w->last_name = name;
 }
 
 static void put_function_name(writer *w, const hl_string *name)
 {
-    put_varint(&w->function_names, name->length);
-    put_bytes(&w->function_names, name->bytes, name->length);
+    hl_hlsnap_add_varint(&w->function_names, name->length);
+    hl_hlsnap_add_bytes(&w->function_names, name->bytes, name->length);
 }
 
 /* Answers the location's number. */
 static uint32_t put_location(writer *w, hl_location_id id)
 {
     uint32_t number, unused, code = code_of(w, &w->locations, id, &number);
-    put_varint(&w->stack_bytes, code);
+    hl_hlsnap_add_varint(&w->stack_bytes, code);
     if (code != 0)
         return number;
     const hl_location *location = hl_book_get_location(w->book, id);
     code = code_of(w, &w->files, location->file, &unused);
-    put_varint(&w->location_bytes, code);
+    hl_hlsnap_add_varint(&w->location_bytes, code);
     if (code == 0)
         put_file_name(w, hl_book_get_string(w->book, location->file));
     if (location->name == 0) {
-        put_varint(&w->location_bytes, 0);
+        hl_hlsnap_add_varint(&w->location_bytes, 0);
     } else {
         code = code_of(w, &w->functions, location->name, &unused);
-        put_varint(&w->location_bytes, 1 + (uint64_t)code);
+        hl_hlsnap_add_varint(&w->location_bytes, 1 + (uint64_t)code);
         if (code == 0)
             put_function_name(w, hl_book_get_string(w->book, location->name));
     }
-    put_varint(&w->location_bytes, hl_hlsnap_zigzag((uint64_t)location->line - w->last_line));
+    hl_hlsnap_add_varint(&w->location_bytes, hl_hlsnap_zigzag((uint64_t)location->line - w->last_line));
     w->last_line = location->line;
     return number;
 }
@@ -285,8 +220,8 @@ static void put_stack(writer *w, hl_stack_id id)
         w->path[shared] = at = next;
         w->path_locations[shared] = location;
     }
-    put_varint(&w->stack_bytes, at == 0 ? 0 : w->node_count - at);
-    put_varint(&w->stack_bytes, depth - shared);
+    hl_hlsnap_add_varint(&w->stack_bytes, at == 0 ? 0 : w->node_count - at);
+    hl_hlsnap_add_varint(&w->stack_bytes, depth - shared);
     for (; shared < depth; shared++) {
         hl_location_id location = stack->locations[depth - 1 - shared];
         uint32_t number = put_location(w, location);
@@ -297,7 +232,7 @@ static void put_stack(writer *w, hl_stack_id id)
         w->path[shared] = at = w->node_count++;
         w->path_locations[shared] = location;
     }
-    put_varint(&w->stack_bytes, stack->total == 0 ? 0 : 1 + hl_hlsnap_zigzag((uint64_t)stack->total - depth));
+    hl_hlsnap_add_varint(&w->stack_bytes, stack->total == 0 ? 0 : 1 + hl_hlsnap_zigzag((uint64_t)stack->total - depth));
     w->path_depth = depth;
     w->frames += depth;
 }
@@ -314,88 +249,88 @@ static void put_stacks(writer *w, const hl_snapshot *snapshot)
 
 /* Sections. Each is begun, filled in place and ended. */
 
-static size_t begin_section(buffer *to, const char kind[4])
+static size_t begin_section(hl_hlsnap_buffer *to, const char kind[4])
 {
     size_t start = to->length;
-    put_bytes(to, kind, 4);
-    put_fixed(to, 8, 0);
+    hl_hlsnap_add_bytes(to, kind, 4);
+    hl_hlsnap_add_fixed(to, 8, 0);
     return start;
 }
 
 static void end_section(writer *w, size_t start)
 {
-    buffer *to = &w->file;
+    hl_hlsnap_buffer *to = &w->file;
     if (to->failed)
         return;
     hl_hlsnap_put_fixed(to->bytes + start + 4, 8, to->length - start - HL_HLSNAP_SECTION_HEAD);
-    put_fixed(to, HL_HLSNAP_CHECKSUM, hl_hlsnap_crc_of(&w->crc, to->bytes + start, to->length - start));
+    hl_hlsnap_add_fixed(to, HL_HLSNAP_CHECKSUM, hl_hlsnap_crc_of(&w->crc, to->bytes + start, to->length - start));
 }
 
 static void put_section(writer *w, const char kind[4], const uint8_t *bytes, size_t length)
 {
     size_t start = begin_section(&w->file, kind);
-    put_bytes(&w->file, bytes, length);
+    hl_hlsnap_add_bytes(&w->file, bytes, length);
     end_section(w, start);
 }
 
 static void put_header(writer *w)
 {
-    buffer *to = &w->file;
-    put_bytes(to, HL_HLSNAP_MAGIC, 8);
-    put_fixed(to, 2, HL_HLSNAP_MAJOR);
-    put_fixed(to, 2, HL_HLSNAP_MINOR);
+    hl_hlsnap_buffer *to = &w->file;
+    hl_hlsnap_add_bytes(to, HL_HLSNAP_MAGIC, 8);
+    hl_hlsnap_add_fixed(to, 2, HL_HLSNAP_MAJOR);
+    hl_hlsnap_add_fixed(to, 2, HL_HLSNAP_MINOR);
     if (!to->failed)
-        put_fixed(to, HL_HLSNAP_CHECKSUM, hl_hlsnap_crc_of(&w->crc, to->bytes, to->length));
+        hl_hlsnap_add_fixed(to, HL_HLSNAP_CHECKSUM, hl_hlsnap_crc_of(&w->crc, to->bytes, to->length));
 }
 
-static void put_counted(writer *w, const char kind[4], const numbering *of, const buffer *content)
+static void put_counted(writer *w, const char kind[4], const numbering *of, const hl_hlsnap_buffer *content)
 {
     size_t start = begin_section(&w->file, kind);
-    put_varint(&w->file, of->count);
-    put_bytes(&w->file, content->bytes, content->length);
+    hl_hlsnap_add_varint(&w->file, of->count);
+    hl_hlsnap_add_bytes(&w->file, content->bytes, content->length);
     end_section(w, start);
 }
 
 static void put_tree(writer *w)
 {
     size_t start = begin_section(&w->file, "STKS");
-    put_varint(&w->file, w->node_count - 1);
-    put_varint(&w->file, w->stacks.count);
-    put_bytes(&w->file, w->stack_bytes.bytes, w->stack_bytes.length);
+    hl_hlsnap_add_varint(&w->file, w->node_count - 1);
+    hl_hlsnap_add_varint(&w->file, w->stacks.count);
+    hl_hlsnap_add_bytes(&w->file, w->stack_bytes.bytes, w->stack_bytes.length);
     uint64_t length = w->file.length - start - HL_HLSNAP_SECTION_HEAD;
     uint64_t wanted = w->frames / HL_HLSNAP_FRAMES_PER_BYTE + (w->frames % HL_HLSNAP_FRAMES_PER_BYTE != 0);
-    put_zeros(&w->file, wanted > length ? wanted - length : 0);
+    hl_hlsnap_add_zeros(&w->file, wanted > length ? wanted - length : 0);
     end_section(w, start);
 }
 
 static void put_row(writer *w, const hl_row *row, const hl_row *last, uint32_t *expected)
 {
-    buffer *to = &w->file;
+    hl_hlsnap_buffer *to = &w->file;
     uint32_t stack = w->stacks.numbers[row->stack] - 1;
     bool moved = row->domain != last->domain || row->origin != last->origin;
-    put_varint(to, hl_hlsnap_zigzag((uint64_t)stack - *expected) << 1 | moved);
+    hl_hlsnap_add_varint(to, hl_hlsnap_zigzag((uint64_t)stack - *expected) << 1 | moved);
     if (moved) {
-        put_varint(to, row->domain);
-        put_varint(to, row->origin);
+        hl_hlsnap_add_varint(to, row->domain);
+        hl_hlsnap_add_varint(to, row->origin);
     }
-    put_varint(to, row->size);
-    put_varint(to, row->live);
-    put_varint(to, hl_hlsnap_zigzag(row->allocated - row->live));
+    hl_hlsnap_add_varint(to, row->size);
+    hl_hlsnap_add_varint(to, row->live);
+    hl_hlsnap_add_varint(to, hl_hlsnap_zigzag(row->allocated - row->live));
     if (stack >= *expected)
         *expected = stack + 1;
 }
 
 static void put_rows(writer *w, const hl_snapshot *snapshot)
 {
-    buffer *to = &w->file;
+    hl_hlsnap_buffer *to = &w->file;
     size_t start = begin_section(to, "ROWS");
-    put_varint(to, (uint64_t)snapshot->moment);
-    put_varint(to, snapshot->nframe);
-    put_varint(to, snapshot->origins.forks);
-    put_varint(to, snapshot->origins.count);
+    hl_hlsnap_add_varint(to, (uint64_t)snapshot->moment);
+    hl_hlsnap_add_varint(to, snapshot->nframe);
+    hl_hlsnap_add_varint(to, snapshot->origins.forks);
+    hl_hlsnap_add_varint(to, snapshot->origins.count);
     for (uint32_t i = 0; i < snapshot->origins.count; i++)
-        put_fixed(to, 8, snapshot->origins.ids[i]);
-    put_varint(to, snapshot->row_count);
+        hl_hlsnap_add_fixed(to, 8, snapshot->origins.ids[i]);
+    hl_hlsnap_add_varint(to, snapshot->row_count);
     uint32_t expected = 0;
     hl_row last = {0};
     uint64_t blocks = 0, bytes = 0, product;

@@ -7,9 +7,11 @@ import random
 import tracemalloc
 
 import heapledger
+import hlsnap_reader
 import pytest
 import random_values
 from children import run
+from heapledger import _plain
 from same import flat_all, outcome, tuples
 
 KEY_TYPES = ("traceback", "filename", "lineno")
@@ -119,6 +121,28 @@ def test_taken_from_the_ledger(format, limit, file):
     filtered = snapshot.filter_traces([heapledger.Filter(True, __file__)])
     assert tuples(through(filtered, file, format)) == tuples(filtered)
     assert tuples(through(back, file, format)) == tuples(snapshot)
+
+
+def expand(row):
+    """The traces of a row of the independent reader."""
+    frames = tuple((file.decode("utf-8", "surrogatepass"), line) for file, _, line in reversed(row.stack))
+    return [(row.domain, row.size, frames, row.total or None)] * row.live
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_independent_reader_finds_the_same(seed, file):
+    source = random.Random(seed)
+    made = [trace[:3] + (len(trace[2]) or None,) for trace in odd_traces(source)]  # one total for each stack
+    for snapshot in (native(source.choice([1, 2, 25]), seed), heapledger.Snapshot(made, seed)):
+        snapshot.note = seed
+        snapshot.dump(file)
+        content = hlsnap_reader.read(file.read_bytes())
+        (one,) = content.snapshots
+        assert [trace for row in one.rows for trace in expand(row)] == tuples(heapledger.Snapshot.load(file))
+        assert (one.moment, one.frame_limit) == (0, snapshot.traceback_limit)
+        assert all(row.allocated >= row.live for row in one.rows)
+        assert dict(content.others)[b"ATTR"] == _plain.encode({"note": seed})
+        assert (b"META" in dict(content.others)) == bool(snapshot.metadata)
 
 
 def test_from_one_format_to_the_other(file):
