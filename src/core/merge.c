@@ -37,6 +37,7 @@ struct hl_merge {
     hl_table sums;
     hl_table claims;
     hl_table apart; /* ids of the ledgers that are kept apart */
+    uint64_t seed;  /* of all hashes: snapshots may come from files whose authors must not know it */
     bool announced;
     uint32_t added; /* snapshots */
     uint32_t nframe;
@@ -51,6 +52,7 @@ hl_status hl_merge_open(hl_merge **merge)
     hl_merge *made = hl_os_alloc(1, sizeof *made);
     if (made == NULL)
         return HL_NO_MEMORY;
+    made->seed = hl_os_random();
     hl_status status = hl_book_new(false, &made->book);
     if (status == HL_OK)
         status = hl_table_open(&made->sums, sizeof(sum), MOST_IDS, false);
@@ -197,7 +199,7 @@ static hl_status translate_stack(translation *work, hl_stack_id from, hl_stack_i
 
 static hl_status find_sum(hl_merge *merge, hl_stack_id stack, uint64_t size, uint32_t domain, uint32_t *id)
 {
-    uint32_t hash = (uint32_t)hl_mix(((uint64_t)stack << 32 | domain) ^ size * UINT64_C(0x9e3779b97f4a7c15));
+    uint32_t hash = (uint32_t)hl_mix(hl_mix(merge->seed ^ size) ^ ((uint64_t)stack << 32 | domain));
     for (uint32_t at = hl_table_first(&merge->sums, hash); at != 0; at = hl_table_link(&merge->sums, at)->next) {
         const sum *found = hl_table_at(&merge->sums, at);
         if (found->stack == stack && found->size == size && found->domain == domain) {
@@ -228,7 +230,7 @@ static counts larger_counts(const counts *a, const counts *b)
 /* The number of a ledger that is kept apart, 0 if it is not. */
 static uint32_t find_apart(const hl_merge *merge, uint64_t id)
 {
-    uint32_t at = hl_table_first(&merge->apart, (uint32_t)hl_mix(id));
+    uint32_t at = hl_table_first(&merge->apart, (uint32_t)hl_mix(merge->seed ^ id));
     while (at != 0 && *(const uint64_t *)hl_table_at(&merge->apart, at) != id)
         at = hl_table_link(&merge->apart, at)->next;
     return at;
@@ -239,7 +241,7 @@ static hl_status keep_apart(hl_merge *merge, uint64_t id, uint32_t *number)
     *number = find_apart(merge, id);
     if (*number != 0)
         return HL_OK;
-    hl_status status = hl_table_add(&merge->apart, (uint32_t)hl_mix(id), number);
+    hl_status status = hl_table_add(&merge->apart, (uint32_t)hl_mix(merge->seed ^ id), number);
     if (status == HL_OK)
         *(uint64_t *)hl_table_at(&merge->apart, *number) = id;
     return status;
@@ -272,7 +274,7 @@ static hl_status number_ledgers(hl_merge *merge, const hl_origins *origins, uint
 
 static hl_status find_claim(hl_merge *merge, uint32_t ledger, uint32_t sum_id, claim **found)
 {
-    uint32_t hash = (uint32_t)hl_mix((uint64_t)ledger << 32 | sum_id), id;
+    uint32_t hash = (uint32_t)hl_mix(merge->seed ^ ((uint64_t)ledger << 32 | sum_id)), id;
     for (uint32_t at = hl_table_first(&merge->claims, hash); at != 0; at = hl_table_link(&merge->claims, at)->next) {
         *found = hl_table_at(&merge->claims, at);
         if ((*found)->ledger == ledger && (*found)->sum == sum_id)

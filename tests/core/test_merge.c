@@ -310,6 +310,38 @@ static void memory_is_that_of_the_result(void)
     hl_merge_close(merge);
 }
 
+/* Undo hl_mix. */
+static uint64_t unmixed(uint64_t x)
+{
+    uint64_t inverse = 1; /* of the factor, modulo 2^64: each step doubles the bits that are right */
+    for (int i = 0; i < 6; i++)
+        inverse *= 2 - 0xd6e8feb86659fd93u * inverse;
+    for (int i = 0; i < 2; i++)
+        x = (x ^ x >> 32) * inverse;
+    return x ^ x >> 32;
+}
+
+/* Sizes from a file whose author knows the hash, but not its seed. In one chain they would take minutes. */
+static void chosen_sizes(void)
+{
+    enum { ROWS = 200000 };
+    hl_book *book = sample_book(false);
+    hl_snapshot *snapshot, *merged;
+    hl_location_id location = sample_location(book, "a.py", 4, 1, "f");
+    hl_stack_id stack; /* the first in its book, as in the merge's */
+    sample_must(hl_book_stack(book, &location, 1, 1, &stack));
+    sample_must(hl_snapshot_new(book, ROWS, &snapshot));
+    for (uint64_t i = 0; i < ROWS; i++)
+        snapshot->rows[i] =
+            (hl_row){.size = unmixed(unmixed(i << 32) ^ (uint64_t)stack << 32), .allocated = 1, .stack = stack};
+    hl_snapshot_seal(snapshot, ROWS);
+    CHECK_OR_RETURN(merge_all(&snapshot, 1, true, &merged) == HL_OK);
+    CHECK_EQUAL(merged->row_count, ROWS);
+    hl_snapshot_drop(merged);
+    hl_snapshot_drop(snapshot);
+    hl_book_drop(book);
+}
+
 /* Every allocation fails once; the sanitizer sees what is not given back. A table that cannot split goes unnoticed. */
 static void failures_leak_nothing(void)
 {
@@ -338,4 +370,5 @@ static void failures_leak_nothing(void)
 
 CHECK_MAIN(TEST(random_families), TEST(random_tables), TEST(few_rows_of_a_large_book), TEST(nothing_merged),
            TEST(parents_and_children), TEST(parents_that_do_not_know_of_their_children), TEST(totals),
-           TEST(sums_that_do_not_fit), TEST(memory_is_that_of_the_result), TEST(failures_leak_nothing))
+           TEST(sums_that_do_not_fit), TEST(memory_is_that_of_the_result), TEST(chosen_sizes),
+           TEST(failures_leak_nothing))
