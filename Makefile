@@ -2,6 +2,7 @@
 # make test       lint, core unit tests, API tests and the interpreter's own test_tracemalloc, on one interpreter
 # make test-all   the last two on every supported interpreter (tools/interpreters finds or makes them)
 # make bench      measure, and write bench/RESULTS.md
+# make fuzz       fuzz the reader of .hlsnap files for SECONDS=60 (needs clang)
 # make callgrind-check   compare the instruction counts of the hook path with the recorded ones (needs valgrind)
 # make format     format C and Python in place
 # make clean      forget build/
@@ -10,11 +11,12 @@
 # warnings are errors and a missing interpreter fails. Environments and builds live in build/ and are made as needed.
 
 PYTHON ?= python3
+SECONDS ?= 60
 with = tools/with-interpreter
-c_files = $(wildcard src/*/*.[ch] tests/core/*.[ch] bench/*.[ch])
+c_files = $(wildcard src/*/*.[ch] tests/core/*.[ch] tests/fuzz/*.[ch] bench/*.[ch])
 python_files = $(wildcard heapledger tests bench tools/*.py)
 
-.PHONY: demo test lint test-core test-api test-all bench callgrind-check format clean
+.PHONY: demo test lint test-core test-api test-all fuzz bench callgrind-check format clean
 
 demo:
 	$(with) $(PYTHON) python tools/demo.py
@@ -35,6 +37,9 @@ test-api:
 
 test-all:
 	tools/test-all
+
+fuzz:
+	tools/fuzz $(SECONDS)
 
 bench:
 	$(with) $(PYTHON) python bench/run.py

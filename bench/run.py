@@ -8,12 +8,13 @@ import argparse
 import depth
 import harness
 import memory
+import merge
 import pauses
 import report
 import speed
 import workloads
 
-PARTS = ("workloads", "memory", "pauses", "depth")
+PARTS = ("workloads", "memory", "pauses", "depth", "merge")
 
 
 def arguments():
@@ -26,6 +27,7 @@ def arguments():
     parser.add_argument("--stdlib-rounds", type=int, default=1, help="the same for the stdlib, which is slow")
     parser.add_argument("--repeats", type=int, default=3, help="repeats of the other parts")
     parser.add_argument("--blocks", type=int, default=1_000_000, help="live blocks of the memory part")
+    parser.add_argument("--files", type=int, default=1000, help="files of the merge part")
     options = parser.parse_args()
     options.only = options.only.split(",") if options.only else PARTS
     if unknown := set(options.only) - set(PARTS):
@@ -54,6 +56,8 @@ def main():
             parts["pauses"] = pauses.render(pauses.run(chosen, options.repeats))
         if "depth" in options.only:
             parts["depth"] = depth.render(depth.run(modes, options.repeats))
+        if "merge" in options.only:
+            parts["merge"] = merge.render(merge.run(options.files), options.files)
     report.write(options.out, parts)
     for text in parts.values():
         print(text, end="\n\n")

@@ -2,7 +2,7 @@
 
 ``import heapledger as tracemalloc`` is all that a program changes. Names, arguments, results and errors are those of
 the standard library's module; ``take_peak_snapshot``, ``take_allocation_snapshot``, ``allocated``, ``install``,
-``uninstall``, ``memory`` and ``lost_records`` are additions.
+``uninstall``, ``memory``, ``lost_records`` and ``SnapshotFormatError`` are additions.
 
 ``Filter(False, heapledger.__file__)`` must hide all that this package allocates, so what the ledger's own functions
 allocate is not entered at all: the C code brackets itself, the few Python functions that run later enter ``_OwnWork``,
@@ -47,7 +47,7 @@ from heapledger._ledger import (
 _Sequence.register(Traceback)
 _Sequence.register(_Traces)
 
-from heapledger import _pickles  # noqa: E402, F401
+from heapledger._files import SnapshotFormatError  # noqa: E402
 from heapledger._swap import install, uninstall  # noqa: E402
 
 __all__ = [
@@ -56,6 +56,7 @@ __all__ = [
     "Filter",
     "Frame",
     "Snapshot",
+    "SnapshotFormatError",
     "Statistic",
     "StatisticDiff",
     "Trace",

@@ -1,19 +1,16 @@
-"""Snapshot.dump and Snapshot.load: pickles that the standard library reads and writes too.
+"""Pickles of snapshots that the standard library loads; heapledger/_unpickle.py reads its own.
 
-A dump names its classes ``tracemalloc.Snapshot`` and ``tracemalloc._Traces``, so that it loads on a machine without
+A pickle names its classes ``tracemalloc.Snapshot`` and ``tracemalloc._Traces``, so that it loads on a machine without
 heapledger. pickle refuses to save a class under a foreign name; the stream is therefore put together from pieces that
 one pickler makes, whose memo lives across them, and a few opcodes between them.
 
 The C module behind pickle is imported directly: pickle itself takes longer to import than all of this package.
 """
 
-from _pickle import Pickler, Unpickler, UnpicklingError
+from _pickle import Pickler
 from io import BytesIO
 
-from heapledger._ledger import Snapshot, _OwnWork, _Traces
-
-_CLASSES = {"Snapshot": Snapshot, "_Traces": _Traces}
-_MODULES = ("tracemalloc", "heapledger")
+from heapledger._ledger import _OwnWork, _Traces
 
 # Protocol 3: every later one cuts the stream into frames, which pieces do not survive.
 _PROTOCOL = 3
@@ -52,22 +49,9 @@ class _Pieces:
             self._file.write(_CLOSE)
 
 
-class _SnapshotUnpickler(Unpickler):
-    def find_class(self, module, name):
-        if module in _MODULES and name in _CLASSES:
-            return _CLASSES[name]
-        raise UnpicklingError(f"a snapshot's file may not name {module}.{name}")
-
-
-def dump(snapshot, filename):
-    """Write the snapshot into a file."""
-    with _OwnWork(), open(filename, "wb") as file:
+def write(file, state):
+    """Write a snapshot with this state: its traces and other attributes."""
+    with _OwnWork():
         file.write(_HEADER)
-        _Pieces(file).write_object(b"Snapshot", vars(snapshot))
+        _Pieces(file).write_object(b"Snapshot", state)
         file.write(_STOP)
-
-
-def load(filename):
-    """Read a snapshot from a file, written by this package or by the standard library."""
-    with _OwnWork(), open(filename, "rb") as file:
-        return _SnapshotUnpickler(file).load()

@@ -63,6 +63,10 @@ def install():
         heapledger.start(limit)
 
 
+def is_installed():
+    return bool(_replaced)
+
+
 def uninstall():
     """Undo install(): every name is again what it was. Calling it again does nothing.
 

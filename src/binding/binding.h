@@ -164,9 +164,14 @@ PyTypeObject *hl_source_type_new(PyObject *module);
 enum {
     HL_NEED_DOMAINS = 1, /* else rows have domain 0 */
     HL_NEED_FRAMES = 2,  /* an empty traceback is an IndexError */
+    HL_NEED_TOTALS = 4,  /* else the stacks' totals are not known */
 };
 /* A source with one row per trace of a sequence of plain tuples; a row's `allocated` is the trace's index. */
 hl_source *hl_convert_traces(hl_state *state, PyObject *traces, int needs);
+/* The same for a file: the order of the traces is kept, those that are alike and follow each other share a row, and a
+ * trace may lack its total. In a book a stack has one total: where that cannot say what the traces say, *totals is a list
+ * of all the traces' totals and no trace shares its row, else NULL. Errors say which trace is to blame. */
+hl_source *hl_convert_for_file(hl_state *state, PyObject *traces, PyObject **totals);
 
 /* --- the types; each file has the struct, the constructor and the methods --- */
 
@@ -220,6 +225,28 @@ int hl_match_translate(hl_state *state, PyObject *filter, hl_filter *translated,
 PyTypeObject *hl_snapshot_type_new(PyObject *module);
 /* Snapshot with `traces` (stolen, may be NULL with an exception) as they are, and a limit (stolen too). */
 PyObject *hl_snapshot_object_new(hl_state *state, PyObject *traces, PyObject *limit);
+/* Give `snapshot` (stolen, may be NULL with an exception) its facts (stolen too): see facts.c. */
+PyObject *hl_snapshot_object_with_facts(PyObject *snapshot, PyObject *facts);
+/* A new reference; None when it has none. */
+PyObject *hl_snapshot_object_facts(PyObject *snapshot);
+
+/* --- facts.c --- */
+
+/* What is known of a snapshot that was taken just now: a tuple, which heapledger/_metadata.py reads. */
+PyObject *hl_facts_take(const hl_snapshot *snapshot);
+PyObject *hl_facts_process(PyObject *module, PyObject *unused);
+
+/* --- files.c --- */
+
+PyObject *hl_files_prepare(PyObject *module, PyObject *args);
+PyObject *hl_files_write(PyObject *module, PyObject *args);
+PyObject *hl_files_read(PyObject *module, PyObject *data);
+PyObject *hl_files_snapshot(PyObject *module, PyObject *args);
+PyObject *hl_files_facts(PyObject *module, PyObject *snapshot);
+
+/* --- merge.c: Snapshot.merge, a class method --- */
+
+PyObject *hl_snapshot_merge(PyObject *type, PyObject *args, PyObject *kwargs);
 
 /* --- selection.c --- */
 

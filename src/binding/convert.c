@@ -1,5 +1,7 @@
 /* convert.c: traces given as plain Python tuples, entered in a private book, so that one analysis serves both kinds.
  *
+ * For a file it is the same, with what else a trace holds, and with an error that says which trace is to blame.
+ *
  * Traceback tuples are usually shared by many traces: each distinct tuple object is entered once, found again by its
  * address. What a book cannot hold (a file name that is not a str, a line outside 0..2^32-1, a size outside 0..2^63-1,
  * totals past 2^63-1) is refused with a TypeError or an OverflowError. A traceback without frames has no place in
@@ -25,6 +27,8 @@ typedef struct {
     Py_ssize_t locations_room;
     int needs;
     unsigned __int128 weighed; /* sum of size x depth: no group's sum can exceed it */
+    PyObject *totals;          /* for a file: the traces' totals, None or an int; else NULL */
+    bool totals_differ;        /* from what the book says */
 } conversion;
 
 static bool check(hl_status status)
@@ -169,6 +173,18 @@ static bool enter_traceback(conversion *work, PyObject *traceback, hl_stack_id *
     return true;
 }
 
+/* The first total that is known counts; one that cannot be true is not. */
+static bool keep_total(conversion *work, PyObject *value, hl_stack_id stack, uint32_t depth)
+{
+    uint64_t total = 0;
+
+    if (value != Py_None && !read_number(value, "total_nframe", UINT32_MAX, &total))
+        return false;
+    if (total >= depth && hl_book_get_stack(work->book, stack)->total == 0)
+        hl_book_set_total(work->book, stack, (uint32_t)total);
+    return true;
+}
+
 static bool enter_values(conversion *work, PyObject **values, hl_row *row)
 {
     uint64_t domain = 0;
@@ -178,6 +194,8 @@ static bool enter_values(conversion *work, PyObject **values, hl_row *row)
         return false;
     if (!enter_traceback(work, values[2], &row->stack, &depth) ||
         !read_number(values[1], "size", INT64_MAX, &row->size))
+        return false;
+    if ((work->needs & HL_NEED_TOTALS) && !keep_total(work, values[3], row->stack, depth))
         return false;
     work->weighed += (unsigned __int128)row->size * (depth > 0 ? depth : 1);
     if (work->weighed > INT64_MAX) {
@@ -226,6 +244,15 @@ static hl_source *new_private_source(hl_state *state, size_t rows)
     return hl_source_new(state, snapshot);
 }
 
+static void conversion_free(conversion *work)
+{
+    for (size_t i = 0; i < work->memo_room; i++)
+        Py_XDECREF(work->memo[i].traceback);
+    hl_os_free(work->memo);
+    hl_os_free(work->locations);
+    Py_XDECREF(work->totals);
+}
+
 hl_source *hl_convert_traces(hl_state *state, PyObject *traces, int needs)
 {
     PyObject *copy = PySequence_Tuple(traces);
@@ -237,10 +264,103 @@ hl_source *hl_convert_traces(hl_state *state, PyObject *traces, int needs)
         if (!enter_traces(&work, copy))
             Py_CLEAR(work.source);
     }
-    for (size_t i = 0; i < work.memo_room; i++)
-        Py_XDECREF(work.memo[i].traceback);
-    hl_os_free(work.memo);
-    hl_os_free(work.locations);
+    conversion_free(&work);
+    Py_DECREF(copy);
+    return work.source;
+}
+
+/* --- for a file --- */
+
+/* The book holds the total that a stack is first seen with; 0 stands there for None. */
+static bool enter_total(conversion *work, PyObject *total, hl_stack_id stack, bool is_new)
+{
+    uint64_t number = 0;
+
+    if (total != Py_None && !read_number(total, "total_nframe", UINT32_MAX, &number))
+        return false;
+    if (is_new && number != 0)
+        hl_book_set_total(work->book, stack, (uint32_t)number);
+    if (hl_book_get_stack(work->book, stack)->total != number || (number == 0 && total != Py_None))
+        work->totals_differ = true;
+    return PyList_Append(work->totals, total) == 0;
+}
+
+static bool enter_for_file(conversion *work, PyObject *trace, hl_row *row)
+{
+    PyObject *values[4] = {NULL, NULL, NULL, NULL};
+    uint32_t before = work->book->stacks.count;
+
+    /* Until 3.8 traces had no total, and the stdlib's Trace still takes such a tuple. */
+    bool lacks_total = PyTuple_Check(trace) && PyTuple_GET_SIZE(trace) == 3;
+    if (!hl_arguments_unpack(trace, lacks_total ? 3 : 4, values))
+        return false;
+    if (lacks_total)
+        values[3] = Py_NewRef(Py_None);
+    bool entered =
+        enter_values(work, values, row) && enter_total(work, values[3], row->stack, work->book->stacks.count != before);
+    row->allocated = 1;
+    for (int i = 0; i < 4; i++)
+        Py_DECREF(values[i]);
+    return entered;
+}
+
+/* Raise what is raised, with the trace's index. */
+static void blame_trace(Py_ssize_t index)
+{
+    PyObject *type, *value, *traceback;
+
+    PyErr_Fetch(&type, &value, &traceback);
+    if (PyErr_GivenExceptionMatches(type, PyExc_TypeError) || PyErr_GivenExceptionMatches(type, PyExc_ValueError) ||
+        PyErr_GivenExceptionMatches(type, PyExc_OverflowError)) {
+        PyErr_NormalizeException(&type, &value, &traceback);
+        PyErr_Format(type, "traces[%zd] can't be saved: %S", index, value);
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(traceback);
+    } else {
+        PyErr_Restore(type, value, traceback);
+    }
+}
+
+static size_t join_equal_neighbours(hl_row *rows, size_t count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        hl_row *last = &rows[kept > 0 ? kept - 1 : 0];
+        if (kept > 0 && last->stack == rows[i].stack && last->size == rows[i].size && last->domain == rows[i].domain) {
+            last->live++;
+            last->allocated++;
+        } else {
+            rows[kept++] = rows[i];
+        }
+    }
+    return kept;
+}
+
+hl_source *hl_convert_for_file(hl_state *state, PyObject *traces, PyObject **totals)
+{
+    PyObject *copy = PySequence_Tuple(traces);
+    if (copy == NULL)
+        return NULL;
+    Py_ssize_t count = PyTuple_GET_SIZE(copy), done = 0;
+    conversion work = {.source = new_private_source(state, (size_t)count), .needs = HL_NEED_DOMAINS};
+    work.totals = work.source != NULL ? PyList_New(0) : NULL;
+    if (work.totals != NULL) {
+        hl_row *rows = work.source->snapshot->rows;
+        work.book = work.source->snapshot->book;
+        while (done < count && enter_for_file(&work, PyTuple_GET_ITEM(copy, done), &rows[done]))
+            done++;
+        if (done < count)
+            blame_trace(done);
+        else
+            hl_snapshot_seal(work.source->snapshot,
+                             work.totals_differ ? (size_t)count : join_equal_neighbours(rows, (size_t)count));
+    }
+    if (work.totals == NULL || done < count)
+        Py_CLEAR(work.source);
+    *totals = work.source != NULL && work.totals_differ ? Py_NewRef(work.totals) : NULL;
+    conversion_free(&work);
     Py_DECREF(copy);
     return work.source;
 }

@@ -225,10 +225,11 @@ static PyObject *take_native(hl_state *state, hl_moment moment)
     if (status != HL_OK)
         return hl_raise_status(status);
     PyObject *limit = PyLong_FromUnsignedLong(snapshot->nframe);
+    PyObject *facts = hl_facts_take(snapshot);
     hl_source *source = hl_source_new(state, snapshot);
     PyObject *traces = source != NULL ? hl_traces_new(state, source) : NULL;
     Py_XDECREF(source);
-    return hl_snapshot_object_new(state, traces, limit);
+    return hl_snapshot_object_with_facts(hl_snapshot_object_new(state, traces, limit), facts);
 }
 
 /* With the functions that somebody put in place of ours. */
@@ -354,6 +355,18 @@ PyMethodDef hl_functions[] = {
     {"_get_object_traceback", get_object_frames, METH_O,
      PyDoc_STR("_get_object_traceback(obj, /)\n--\n\nTuple of (filename, lineno), newest first, or None.")},
     {"_format_size", KEYWORDS(format_size), PyDoc_STR("_format_size(size, sign)\n--\n\nA size for people.")},
+    {"_process_facts", hl_facts_process, METH_NOARGS,
+     PyDoc_STR("_process_facts()\n--\n\n(arena bytes, (heap, mapped, used, free)), each None where not known.")},
+    {"_file_prepare", hl_files_prepare, METH_VARARGS,
+     PyDoc_STR("_file_prepare(traces, limit, /)\n--\n\n(traces for _file_write, limit, list of totals or None).")},
+    {"_file_write", hl_files_write, METH_VARARGS,
+     PyDoc_STR("_file_write(traces, sections, /)\n--\n\nThe bytes of a file; sections are (kind, bytes).")},
+    {"_file_read", hl_files_read, METH_O,
+     PyDoc_STR("_file_read(data, /)\n--\n\n([(traces, limit)], [(kind, offset, bytes)]), or ValueError(what, where).")},
+    {"_file_snapshot", hl_files_snapshot, METH_VARARGS,
+     PyDoc_STR("_file_snapshot(traces, limit, facts, /)\n--\n\nA Snapshot with these very traces.")},
+    {"_snapshot_facts", hl_files_facts, METH_O,
+     PyDoc_STR("_snapshot_facts(snapshot, /)\n--\n\nWhat its metadata are made of; None for a snapshot without.")},
     {"_validate", validate, METH_NOARGS,
      PyDoc_STR("_validate()\n--\n\nNone, or the invariant of the ledger that does not hold.")},
     {NULL, NULL, 0, NULL},

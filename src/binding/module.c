@@ -27,6 +27,10 @@ PyObject *hl_raise_status(hl_status status)
         PyErr_SetString(PyExc_RuntimeError,
                         "the tracemalloc module must be tracing memory allocations to take a snapshot");
         return NULL;
+    case HL_TOO_LARGE:
+        PyErr_SetString(PyExc_OverflowError, "the sum of the sizes exceeds 64 bits");
+        return NULL;
+    case HL_MALFORMED: /* says more than a status can, so its callers raise it */
     case HL_OK:
         break;
     }
@@ -193,7 +197,9 @@ static int module_exec(PyObject *module)
 #endif
     hl_state *state = hl_state_of_module(module);
 
-    return find_stdlib(state) && make_types(module, state) && add_types(module, state) ? 0 : -1;
+    if (!find_stdlib(state) || !make_types(module, state) || !add_types(module, state))
+        return -1;
+    return PyModule_AddStringConstant(module, "_version", HL_VERSION);
 }
 
 #define STATE_OBJECTS(X) \

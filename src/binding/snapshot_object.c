@@ -1,7 +1,8 @@
 /* snapshot_object.c: Snapshot: traces, their frame limit, and the analyses.
  *
  * Attributes live in the instance's __dict__, like those of the stdlib's class, so that users' own attributes, pickling
- * and copying need nothing special. An analysis works on a core snapshot: that of native traces, or one converted from
+ * and copying need nothing special. Facts, of which metadata are made, are kept beside it: no user has put them there,
+ * and pickles and copies are as the stdlib's. An analysis works on a core snapshot: that of native traces, or one converted from
  * tuples for the occasion.
  *
  * Threading: the GIL, released while the core groups.
@@ -12,6 +13,7 @@ typedef struct {
     PyObject_HEAD
     PyObject *dict;
     PyObject *weak;
+    PyObject *facts; /* a tuple of numbers, or bytes from a file, so in no cycle; NULL: none */
 } hl_snapshot_object;
 
 static int set_attributes(PyObject *self, PyObject *traces, PyObject *limit)
@@ -32,6 +34,24 @@ PyObject *hl_snapshot_object_new(hl_state *state, PyObject *traces, PyObject *li
     Py_XDECREF(traces);
     Py_XDECREF(limit);
     return self;
+}
+
+PyObject *hl_snapshot_object_with_facts(PyObject *snapshot, PyObject *facts)
+{
+    if (snapshot != NULL && facts != NULL) {
+        Py_XSETREF(((hl_snapshot_object *)snapshot)->facts, facts);
+        return snapshot;
+    }
+    Py_XDECREF(facts);
+    Py_XDECREF(snapshot);
+    return NULL;
+}
+
+PyObject *hl_snapshot_object_facts(PyObject *snapshot)
+{
+    PyObject *facts = ((hl_snapshot_object *)snapshot)->facts;
+
+    return Py_NewRef(facts != NULL ? facts : Py_None);
 }
 
 static int snapshot_init(PyObject *self, PyObject *args, PyObject *kwargs)
@@ -258,29 +278,74 @@ static PyObject *snapshot_filter_traces(PyObject *self, PyObject *args, PyObject
     Py_XDECREF(traces);
     if (result != NULL && !PyObject_TypeCheck(result, state->traces))
         Py_SETREF(result, PyObject_CallOneArg((PyObject *)state->traces, result));
-    return result != NULL ? hl_snapshot_object_new(state, result, PyObject_GetAttrString(self, "traceback_limit"))
-                          : NULL;
+    if (result == NULL)
+        return NULL;
+    PyObject *filtered = hl_snapshot_object_new(state, result, PyObject_GetAttrString(self, "traceback_limit"));
+    return hl_snapshot_object_with_facts(filtered, hl_snapshot_object_facts(self));
+}
+
+/* --- metadata --- */
+
+static PyObject *call_package(const char *name, const char *function, const char *format, ...)
+{
+    PyObject *result = NULL;
+    PyObject *module = PyImport_ImportModule(name);
+    PyObject *callable = module != NULL ? PyObject_GetAttrString(module, function) : NULL;
+    va_list values;
+
+    va_start(values, format);
+    PyObject *arguments = callable != NULL ? Py_VaBuildValue(format, values) : NULL;
+    va_end(values);
+    if (arguments != NULL)
+        result = PyObject_CallObject(callable, arguments);
+    Py_XDECREF(arguments);
+    Py_XDECREF(callable);
+    Py_XDECREF(module);
+    return result;
+}
+
+/* An attribute of this name that a user sets is the user's, and hides ours. */
+static PyObject *get_metadata(PyObject *self, void *closure)
+{
+    PyObject *dict = ((hl_snapshot_object *)self)->dict;
+    PyObject *set = dict != NULL ? PyDict_GetItemString(dict, "metadata") : NULL;
+
+    (void)closure;
+    if (set != NULL)
+        return Py_NewRef(set);
+    HL_OWN_WORK;
+    return call_package("heapledger._metadata", "describe", "(N)", hl_snapshot_object_facts(self));
+}
+
+static int set_metadata(PyObject *self, PyObject *value, void *closure)
+{
+    PyObject *dict = PyObject_GenericGetDict(self, NULL);
+    int result = -1;
+
+    (void)closure;
+    if (dict == NULL)
+        return -1;
+    if (value != NULL)
+        result = PyDict_SetItemString(dict, "metadata", value);
+    else if (PyDict_GetItemString(dict, "metadata") != NULL)
+        result = PyDict_DelItemString(dict, "metadata");
+    else
+        (void)hl_object_missing(self, "metadata");
+    Py_DECREF(dict);
+    return result;
 }
 
 /* --- files --- */
 
-static PyObject *call_pickles(const char *function, PyObject *first, PyObject *second)
-{
-    PyObject *pickles = PyImport_ImportModule("heapledger._pickles");
-    if (pickles == NULL)
-        return NULL;
-    PyObject *result = PyObject_CallMethod(pickles, function, second != NULL ? "OO" : "(O)", first, second);
-    Py_DECREF(pickles);
-    return result;
-}
-
 static PyObject *snapshot_dump(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    static const char *const names[] = {"filename"};
-    static const hl_signature signature = {"Snapshot.dump", names, 1, 1, 1, 1};
-    PyObject *filename;
+    static const char *const names[] = {"filename", "format"};
+    static const hl_signature signature = {"Snapshot.dump", names, 1, 1, 2, 2};
+    PyObject *values[2];
 
-    return hl_arguments_parse(&signature, args, kwargs, &filename) ? call_pickles("dump", self, filename) : NULL;
+    if (!hl_arguments_parse(&signature, args, kwargs, values))
+        return NULL;
+    return call_package("heapledger._files", "dump", "(OOO)", self, values[0], values[1] != NULL ? values[1] : Py_None);
 }
 
 static PyObject *snapshot_load(PyObject *unused, PyObject *args, PyObject *kwargs)
@@ -290,7 +355,9 @@ static PyObject *snapshot_load(PyObject *unused, PyObject *args, PyObject *kwarg
     PyObject *filename;
 
     (void)unused;
-    return hl_arguments_parse(&signature, args, kwargs, &filename) ? call_pickles("load", filename, NULL) : NULL;
+    if (!hl_arguments_parse(&signature, args, kwargs, &filename))
+        return NULL;
+    return call_package("heapledger._files", "load", "(O)", filename);
 }
 
 /* --- the type --- */
@@ -305,6 +372,7 @@ static int snapshot_traverse(PyObject *self, visitproc visit, void *arg)
 static int snapshot_clear(PyObject *self)
 {
     Py_CLEAR(((hl_snapshot_object *)self)->dict);
+    Py_CLEAR(((hl_snapshot_object *)self)->facts);
     return 0;
 }
 
@@ -333,6 +401,8 @@ PyTypeObject *hl_snapshot_type_new(PyObject *module)
     };
     static PyGetSetDef getset[] = {
         {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+        {"metadata", get_metadata, set_metadata,
+         PyDoc_STR("When, where and by what the snapshot was taken: a new dict; empty where nothing is known."), NULL},
         {NULL, NULL, NULL, NULL, NULL},
     };
     static PyMethodDef methods[] = {
@@ -343,8 +413,13 @@ PyTypeObject *hl_snapshot_type_new(PyObject *module)
                "compare_to(old_snapshot, key_type, cumulative=False): sorted list of StatisticDiff."),
         METHOD("filter_traces", snapshot_filter_traces, 0,
                "filter_traces(filters): a new Snapshot with the traces that pass."),
-        METHOD("dump", snapshot_dump, 0, "dump(filename): write the snapshot into a file."),
+        METHOD("dump", snapshot_dump, 0,
+               "dump(filename, format=None): write the snapshot into a file, as 'hlsnap' or, for the standard library, "
+               "'tracemalloc'."),
+        {"__reduce__", hl_object_reduce, METH_NOARGS, NULL},
         METHOD("load", snapshot_load, METH_STATIC, "load(filename): read a snapshot from a file."),
+        METHOD("merge", hl_snapshot_merge, METH_CLASS,
+               "merge(snapshots): the sum of many processes' snapshots. What forked processes inherited counts once."),
         {NULL, NULL, 0, NULL},
     };
     PyType_Slot slots[] = {

@@ -12,6 +12,8 @@ typedef enum {
     HL_NO_MEMORY, /* the operating system gave us none */
     HL_FULL,      /* a table has no id left */
     HL_STOPPED,   /* the tracer is not running */
+    HL_MALFORMED, /* what was read is not what it should be */
+    HL_TOO_LARGE, /* a sum does not fit */
 } hl_status;
 
 #define HL_MUST_USE __attribute__((warn_unused_result))

@@ -283,3 +283,19 @@ void hl_hooks_remove(void)
             PyMem_SetAllocator(domains[i], &originals[domains[i]]);
     }
 }
+
+void hl_hooks_lift_object_malloc(void (*what)(void *), void *argument)
+{
+    PyMemAllocatorEx ours, lifted;
+    PyMem_GetAllocator(PYMEM_DOMAIN_OBJ, &ours);
+    bool alone = PyInterpreterState_Next(PyInterpreterState_Head()) == NULL;
+    bool lift = alone && ours.malloc == object_malloc;
+    if (lift) {
+        lifted = ours; /* blocks freed meanwhile still pass by us */
+        lifted.malloc = originals[PYMEM_DOMAIN_OBJ].malloc;
+        PyMem_SetAllocator(PYMEM_DOMAIN_OBJ, &lifted);
+    }
+    what(argument);
+    if (lift)
+        PyMem_SetAllocator(PYMEM_DOMAIN_OBJ, &ours);
+}

@@ -34,6 +34,12 @@ bool hl_hooks_install(void);
 /* Take them off again, except where another tool has put its own on top: there ours stay and pass through. */
 void hl_hooks_remove(void);
 
+/* Call `what` while the object domain's malloc is again the one we found: the interpreter tells by that pointer whether
+ * its allocator for small objects is in use. `what` must not allocate Python objects. In a process with several
+ * interpreters, whose allocations could be missed meanwhile, and where another tool's hooks are on top, it is called all
+ * the same, with the hooks as they are. Needs an attached thread state. */
+void hl_hooks_lift_object_malloc(void (*what)(void *), void *argument);
+
 /* What this thread is doing; see hl_tracer_begin_own_work. */
 typedef struct {
     const void *own_frame; /* allocations made in this frame are the tracer's own */

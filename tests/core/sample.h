@@ -93,4 +93,17 @@ static inline hl_snapshot *sample_snapshot(hl_book *book, size_t rows, uint32_t 
     return snapshot;
 }
 
+/* What only some snapshots have: a moment, a frame limit, origins. */
+static inline void sample_vary(hl_snapshot *snapshot, uint64_t *seed)
+{
+    snapshot->moment = (hl_moment)check_below(seed, 3);
+    snapshot->nframe = check_below(seed, 100);
+    snapshot->origins.count = check_below(seed, 4);
+    snapshot->origins.forks = check_below(seed, 4);
+    for (uint32_t i = 0; i < snapshot->origins.count; i++)
+        snapshot->origins.ids[i] = check_random(seed);
+    for (size_t i = 0; i < snapshot->row_count && snapshot->origins.count != 0; i++)
+        snapshot->rows[i].origin = (uint8_t)check_below(seed, snapshot->origins.count);
+}
+
 #endif

@@ -1,0 +1,310 @@
+"""Snapshot.dump and Snapshot.load: files of snapshots.
+
+There are two formats. ``hlsnap`` (docs/format.md) keeps all that a snapshot has; ``tracemalloc`` is a pickle that the
+standard library loads where there is no heapledger, and the default while heapledger is installed in its place.
+``load`` tells them apart by their first bytes.
+
+A file is there as a whole or not at all: it is written under no name or another one, brought to the disk and then put
+in the place of the old one. What is not a regular file, such as a pipe, is written to directly.
+
+Files are loaded from anybody: what is wrong with one is a SnapshotFormatError, and nothing is allocated because a file
+says so, only because it has the bytes.
+"""
+
+import os
+import stat
+from _pickle import UnpicklingError
+
+from heapledger import _metadata, _pickles, _plain, _swap, _unpickle
+from heapledger._ledger import (
+    _file_prepare,
+    _file_read,
+    _file_snapshot,
+    _file_write,
+    _OwnWork,
+    _snapshot_facts,
+    _Traces,
+)
+
+_FORMATS = ("hlsnap", "tracemalloc")
+_MAGIC = b"\x89HLS\r\n\x1a\n"
+_MINOR = slice(10, 12)  # the minor version, as little-endian bytes
+_KNOWN_MINOR = 0
+_METADATA, _ATTRIBUTES, _TOTALS = b"META", b"ATTR", b"TOTL"
+
+
+class SnapshotFormatError(ValueError, UnpicklingError):
+    """A file that is not a snapshot, or a damaged one: `filename`, `reason`, and the `offset` where it shows."""
+
+    def __init__(self, filename, offset, reason):
+        super().__init__(filename, offset, reason)
+        self.filename = filename
+        self.offset = offset
+        self.reason = reason
+
+    def __str__(self):
+        name = os.fsdecode(self.filename) if isinstance(self.filename, (str, bytes, os.PathLike)) else self.filename
+        return f"{name}: byte {self.offset}: {self.reason}"
+
+
+SnapshotFormatError.__module__ = "heapledger"
+
+
+# Writing a file
+
+
+def _follow(path):
+    """The file that a symbolic link leads to, which need not be there; None for what only the kernel can follow."""
+    with _OwnWork():
+        for _ in range(40):
+            try:
+                target = os.readlink(path)
+            except OSError:
+                return path
+            path = os.path.join(os.path.dirname(path), target)
+            if os.fsencode(path).startswith((b"/proc/", b"/dev/fd/")):
+                return None
+        return None
+
+
+def _find_place(filename):
+    """(path, status of the file that is there or None), or None where a file can only be written directly."""
+    with _OwnWork():
+        try:
+            path = _follow(os.fspath(filename))
+            if path is None:
+                return None
+            try:
+                there = os.stat(path)
+            except FileNotFoundError:
+                return path, None
+            if not stat.S_ISREG(there.st_mode):
+                return None
+            # Whether the file may be written is the file's to say; its folder alone would allow to replace it.
+            os.close(os.open(path, os.O_WRONLY | os.O_CLOEXEC))
+            return path, there
+        except (OSError, TypeError, ValueError):
+            return None  # open() will say it in its own words
+
+
+def _fill(file, write, there):
+    with _OwnWork():
+        if there is not None:
+            try:
+                os.fchown(file.fileno(), there.st_uid, there.st_gid)
+            except OSError:
+                pass  # somebody else's file becomes ours
+            os.fchmod(file.fileno(), stat.S_IMODE(there.st_mode))
+        write(file)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _fill_nameless(folder, other, write, there):
+    """Write a file without a name, which is gone should this process die, then name it. False: not possible here."""
+    with _OwnWork():
+        try:
+            descriptor = os.open(".", os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666, dir_fd=folder)
+        except OSError:
+            return False
+        with open(descriptor, "wb") as file:
+            _fill(file, write, there)
+            try:
+                os.link(f"/proc/self/fd/{descriptor}", other, dst_dir_fd=folder, follow_symlinks=True)
+            except OSError:
+                return False
+        return True
+
+
+def _replace(folder, name, there, write):
+    """Write a file and put it in the place of `name`."""
+    with _OwnWork():
+        other = f".heapledger-{os.getpid()}-{os.urandom(6).hex()}.tmp"
+        try:
+            if not _fill_nameless(folder, other, write, there):
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+                with open(os.open(other, flags, 0o666, dir_fd=folder), "wb") as file:
+                    _fill(file, write, there)
+            os.replace(other, name, src_dir_fd=folder, dst_dir_fd=folder)
+            os.fsync(folder)
+        except BaseException:
+            try:
+                os.unlink(other, dir_fd=folder)
+            except OSError:
+                pass  # it has never had this name, or has it no longer
+            raise
+
+
+def _write_file(filename, write):
+    """Call write(file) for a file that takes its place when it is complete, where that can be."""
+    with _OwnWork():
+        place = _find_place(filename)
+        if place is not None:
+            path, there = place
+            try:
+                folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            except OSError:
+                place = None
+        if place is not None:
+            try:
+                return _replace(folder, os.path.basename(path), there, write)
+            except PermissionError:
+                pass  # the folder takes no new files; the file that is there may still be written
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, os.fspath(filename)) from None
+            finally:
+                os.close(folder)
+        with open(filename, "wb") as file:
+            write(file)
+
+
+# Snapshots to bytes
+
+
+def _check_attributes(attributes):
+    with _OwnWork():
+        for name, value in attributes.items():
+            if type(name) is not str:
+                raise TypeError(f"attribute {name!r:.60}: a name that is not a str can't be saved")
+            _plain.encode(value, f"attribute {name!r}")
+
+
+def _to_hlsnap(snapshot, traces, attributes):
+    with _OwnWork():
+        limit = attributes["traceback_limit"]
+        is_number = type(limit) is int and 0 <= limit < 2**32
+        native, native_limit, totals = _file_prepare(traces, limit if is_number else 0)
+        if is_number and limit == native_limit:
+            del attributes["traceback_limit"]
+        sections = []
+        metadata = _metadata.section(_snapshot_facts(snapshot))
+        if metadata is not None:
+            sections.append((_METADATA, metadata))
+        if attributes:
+            sections.append((_ATTRIBUTES, _plain.encode(attributes)))
+        if totals is not None:
+            sections.append((_TOTALS, _plain.encode(totals)))
+        return _file_write(native, tuple(sections))
+
+
+def dump(snapshot, filename, format):
+    """Write the snapshot into a file. What cannot be saved is refused before anything is written."""
+    with _OwnWork():
+        if format is None:
+            format = "tracemalloc" if _swap.is_installed() else "hlsnap"
+        elif format not in _FORMATS:
+            raise ValueError(f"unknown format: {format!r}; it is 'hlsnap' or 'tracemalloc'")
+        traces = snapshot.traces
+        attributes = {**vars(snapshot), "traceback_limit": snapshot.traceback_limit}
+        attributes.pop("traces", None)
+        _check_attributes(attributes)
+        if isinstance(traces, _Traces) and vars(traces):
+            raise TypeError("attributes of a snapshot's traces can't be saved")
+        if format == "hlsnap":
+            content = _to_hlsnap(snapshot, traces, attributes)
+            _write_file(filename, _Content(content))
+        else:
+            _file_prepare(traces, 0)  # what it refuses, it would refuse when the file is loaded
+            _write_file(filename, _Pickle({"traces": traces, **attributes}))
+
+
+class _Content:
+    """Writes these bytes. A class, as what a function of a function allocates would not be our own work."""
+
+    def __init__(self, content):
+        self._content = content
+
+    def __call__(self, file):
+        file.write(self._content)
+
+
+class _Pickle:
+    """Writes the pickle of a snapshot with this state."""
+
+    def __init__(self, state):
+        self._state = state
+
+    def __call__(self, file):
+        _pickles.write(file, self._state)
+
+
+# Bytes to snapshots
+
+
+def _section(sections, kind, expected, whole):
+    """(offset, value) of a section that is there once or not at all: None."""
+    with _OwnWork():
+        found = None
+        for one, offset, content in sections:
+            if one != kind:
+                continue
+            if found is not None:
+                raise _plain.Malformed("a section is there twice", offset)
+            try:
+                value = _plain.decode(content, whole)
+            except _plain.Malformed as error:
+                raise _plain.Malformed(error.args[0], offset + error.args[1]) from None
+            if type(value) is not expected:
+                raise _plain.Malformed(f"a section is not a {expected.__name__}", offset)
+            found = offset, value
+        return found
+
+
+def _with_totals(traces, offset, totals):
+    """The traces with totals that the stacks of the file do not have."""
+    with _OwnWork():
+        if len(totals) != len(traces):
+            raise _plain.Malformed("there are not as many totals as traces", offset)
+        result = traces._traces
+        for index, total in enumerate(totals):
+            if total is not None and (type(total) is not int or total < 0):
+                raise _plain.Malformed("a total is not a number", offset)
+            result[index] = (*result[index][:3], total)
+        return _Traces(result)
+
+
+def _from_hlsnap(data):
+    with _OwnWork():
+        snapshots, sections = _file_read(data)
+        traces, limit = snapshots[0]
+        # Sections of newer files may be longer than what we know of them.
+        whole = int.from_bytes(data[_MINOR], "little") <= _KNOWN_MINOR
+        metadata = _section(sections, _METADATA, dict, whole)
+        attributes = _section(sections, _ATTRIBUTES, dict, whole)
+        totals = _section(sections, _TOTALS, list, whole)
+        if totals is not None:
+            traces = _with_totals(traces, *totals)
+        snapshot = _file_snapshot(traces, limit, None if metadata is None else _plain.encode(metadata[1]))
+        if attributes is not None:
+            offset, named = attributes
+            for name in named:
+                if type(name) is not str or name == "traces":
+                    raise _plain.Malformed("an attribute has a wrong name", offset)
+            vars(snapshot).update(named)
+        return snapshot
+
+
+def _from_pickle(data):
+    with _OwnWork():
+        if not data:
+            raise _unpickle.Malformed("is empty", 0)
+        if data[0] != 0x80:
+            raise _unpickle.Malformed("is neither an .hlsnap file nor a pickle of a snapshot", 0)
+        traces, attributes = _unpickle.read(data)
+        snapshot = _file_snapshot(_Traces(traces), None, None)
+        vars(snapshot).update(attributes)
+        return snapshot
+
+
+def load(filename):
+    """Read a snapshot from a file, written by this package or by the standard library."""
+    with _OwnWork():
+        with open(filename, "rb") as file:
+            data = file.read()
+        try:
+            return _from_hlsnap(data) if data and _MAGIC.startswith(data[:4]) else _from_pickle(data)
+        except ValueError as error:
+            if len(error.args) != 2:
+                raise
+            reason, offset = error.args
+        raise SnapshotFormatError(filename, offset, reason)

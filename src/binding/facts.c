@@ -1,0 +1,53 @@
+/* facts.c: what is known of the process and of the moment when a snapshot is taken.
+ *
+ * Taking a snapshot must stay cheap, so it comes with a tuple of numbers, of which heapledger/_metadata.py makes the
+ * dict when somebody asks. What takes longer to find out is asked when the snapshot is saved.
+ *
+ * Threading: the GIL.
+ */
+#include "binding.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include "../cpython/process_facts.h"
+
+static PyObject *number_or_none(bool known, uint64_t number)
+{
+    return known ? PyLong_FromUnsignedLongLong(number) : Py_NewRef(Py_None);
+}
+
+PyObject *hl_facts_take(const hl_snapshot *snapshot)
+{
+    static const char *const moments[] = {[HL_LIVE] = "live", [HL_PEAK] = "peak", [HL_ALLOCATED] = "allocated"};
+    struct timespec now;
+    uint64_t current, peak, rss = 0;
+    hl_tracer_bytes tables;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    hl_tracer_traced(&current, &peak);
+    hl_tracer_memory(&tables);
+    bool known = hl_process_rss(&rss);
+    return Py_BuildValue("(LisIKKKNK)", (long long)now.tv_sec * 1000000000 + now.tv_nsec, (int)getpid(),
+                         moments[snapshot->moment], snapshot->nframe, (unsigned long long)current,
+                         (unsigned long long)peak, (unsigned long long)hl_tracer_lost(), number_or_none(known, rss),
+                         (unsigned long long)tables.map + tables.sites + tables.names + tables.caches +
+                             tables.snapshots);
+}
+
+PyObject *hl_facts_process(PyObject *module, PyObject *unused)
+{
+    uint64_t arenas = 0;
+    hl_process_heap heap;
+
+    (void)module, (void)unused;
+    HL_OWN_WORK;
+    bool known = hl_process_arenas(&arenas);
+    PyObject *first = number_or_none(known, arenas);
+    if (first == NULL)
+        return NULL;
+    if (!hl_process_heap_of_c(&heap))
+        return Py_BuildValue("(NO)", first, Py_None);
+    return Py_BuildValue("(N(KKKK))", first, (unsigned long long)heap.heap, (unsigned long long)heap.mapped,
+                         (unsigned long long)heap.used, (unsigned long long)heap.free);
+}

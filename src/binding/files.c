@@ -1,0 +1,215 @@
+/* files.c: between Python's objects and files of snapshots in the core: for heapledger/_files.py, which checks arguments.
+ *
+ * Threading: the GIL, released while the core makes or reads a file.
+ */
+#include "binding.h"
+
+#include "../core/hlsnap.h"
+
+/* Traces as _file_write takes them, that is native ones, their frame limit (that which is given, if they were not
+ * native), and a list of totals or None. */
+PyObject *hl_files_prepare(PyObject *module, PyObject *args)
+{
+    hl_state *state = hl_state_of_module(module);
+    PyObject *traces, *totals = NULL;
+    unsigned int limit;
+
+    if (!PyArg_ParseTuple(args, "OI", &traces, &limit))
+        return NULL;
+    HL_OWN_WORK;
+    hl_source *source = hl_traces_source(state, traces);
+    if (source == NULL) {
+        PyObject *list = hl_traces_list(state, traces);
+        source = list != NULL ? hl_convert_for_file(state, list, &totals) : NULL;
+        if (source != NULL)
+            source->snapshot->nframe = limit;
+        Py_XDECREF(list);
+    }
+    if (source == NULL)
+        return NULL;
+    limit = source->snapshot->nframe;
+    PyObject *native = hl_traces_new(state, source);
+    Py_DECREF(source);
+    return Py_BuildValue("(NIN)", native, limit, totals != NULL ? totals : Py_NewRef(Py_None));
+}
+
+static bool read_sections(PyObject *list, hl_hlsnap_section *sections, size_t *count)
+{
+    if (!PyTuple_Check(list) || PyTuple_GET_SIZE(list) > HL_HLSNAP_MOST_SECTIONS) {
+        PyErr_SetString(PyExc_TypeError, "sections must be a short tuple");
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(list); i++) {
+        const char *kind, *bytes;
+        Py_ssize_t kind_length, length;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(list, i), "y#y#", &kind, &kind_length, &bytes, &length))
+            return false;
+        if (kind_length != sizeof(sections[i].kind)) {
+            PyErr_SetString(PyExc_ValueError, "a section's kind has four letters");
+            return false;
+        }
+        memcpy(sections[i].kind, kind, sizeof(sections[i].kind));
+        sections[i].bytes = (const uint8_t *)bytes;
+        sections[i].length = (size_t)length;
+    }
+    *count = (size_t)PyTuple_GET_SIZE(list);
+    return true;
+}
+
+PyObject *hl_files_write(PyObject *module, PyObject *args)
+{
+    hl_state *state = hl_state_of_module(module);
+    hl_hlsnap_section sections[HL_HLSNAP_MOST_SECTIONS];
+    size_t section_count;
+    hl_hlsnap_file file;
+    hl_status status;
+    PyObject *traces, *list;
+
+    if (!PyArg_ParseTuple(args, "OO", &traces, &list) || !read_sections(list, sections, &section_count))
+        return NULL;
+    HL_OWN_WORK;
+    hl_source *source = hl_traces_source(state, traces);
+    if (source == NULL) {
+        PyErr_SetString(PyExc_TypeError, "traces must come from _file_prepare");
+        return NULL;
+    }
+    const hl_snapshot *snapshot = source->snapshot;
+    Py_BEGIN_ALLOW_THREADS
+    status = hl_hlsnap_write(&snapshot, 1, sections, section_count, &file);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(source);
+    if (status != HL_OK)
+        return hl_raise_status(status);
+    PyObject *bytes = PyBytes_FromStringAndSize((const char *)file.bytes, (Py_ssize_t)file.length);
+    hl_os_free(file.bytes);
+    return bytes;
+}
+
+static PyObject *raise_malformed(const char *what, size_t where)
+{
+    PyObject *arguments = Py_BuildValue("(sn)", what, (Py_ssize_t)where);
+
+    if (arguments != NULL)
+        PyErr_SetObject(PyExc_ValueError, arguments);
+    Py_XDECREF(arguments);
+    return NULL;
+}
+
+/* What the core does not check since it has no need to: that names are texts, and that sums fit where Python and the
+ * groups keep them. The names' objects are made with it. */
+static bool check_source(hl_source *source)
+{
+    const hl_snapshot *snapshot = source->snapshot;
+    const hl_book *book = snapshot->book;
+    unsigned __int128 weighed = 0;
+
+    for (uint32_t id = 1; id <= book->strings.used; id++) {
+        if (hl_book_get_string(book, id)->refs == 0)
+            continue;
+        PyObject *text = hl_source_string(source, id);
+        if (text == NULL && PyErr_ExceptionMatches(PyExc_UnicodeDecodeError))
+            (void)raise_malformed("has a name that is not UTF-8", 0);
+        if (text == NULL)
+            return false;
+        Py_DECREF(text);
+    }
+    for (size_t i = 0; i < snapshot->row_count && weighed <= INT64_MAX; i++) {
+        const hl_row *row = &snapshot->rows[i];
+        uint32_t depth = hl_book_get_stack(book, row->stack)->depth;
+        weighed += (unsigned __int128)(row->size * row->live) * (depth > 0 ? depth : 1);
+    }
+    if (weighed > INT64_MAX || snapshot->blocks > INT64_MAX) {
+        (void)raise_malformed("has blocks that add up to more than 64 bits", 0);
+        return false;
+    }
+    return true;
+}
+
+/* [(traces, limit)]; the snapshots change hands one by one. */
+static PyObject *wrap_snapshots(hl_state *state, hl_hlsnap_content *content)
+{
+    PyObject *list = PyList_New((Py_ssize_t)content->snapshot_count);
+
+    for (size_t i = 0; i < content->snapshot_count; i++) {
+        hl_snapshot *snapshot = content->snapshots[i];
+        if (list == NULL) {
+            hl_snapshot_drop(snapshot);
+            continue;
+        }
+        uint32_t limit = snapshot->nframe;
+        hl_source *source = hl_source_new(state, snapshot);
+        PyObject *traces = source != NULL && check_source(source) ? hl_traces_new(state, source) : NULL;
+        Py_XDECREF(source);
+        PyObject *pair = traces != NULL ? Py_BuildValue("(NI)", traces, limit) : NULL;
+        if (pair == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, (Py_ssize_t)i, pair);
+    }
+    return list;
+}
+
+static PyObject *wrap_sections(const hl_hlsnap_content *content, const uint8_t *start)
+{
+    PyObject *list = PyList_New((Py_ssize_t)content->section_count);
+
+    for (size_t i = 0; list != NULL && i < content->section_count; i++) {
+        const hl_hlsnap_section *section = &content->sections[i];
+        PyObject *triple = Py_BuildValue("(y#ny#)", section->kind, (Py_ssize_t)sizeof(section->kind),
+                                         (Py_ssize_t)(section->bytes - start), (const char *)section->bytes,
+                                         (Py_ssize_t)section->length);
+        if (triple == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, (Py_ssize_t)i, triple);
+    }
+    return list;
+}
+
+PyObject *hl_files_read(PyObject *module, PyObject *data)
+{
+    hl_state *state = hl_state_of_module(module);
+    hl_hlsnap_content content;
+    hl_hlsnap_error error;
+    hl_status status;
+
+    if (!PyBytes_CheckExact(data)) {
+        PyErr_SetString(PyExc_TypeError, "data must be bytes");
+        return NULL;
+    }
+    HL_OWN_WORK;
+    const uint8_t *bytes = (const uint8_t *)PyBytes_AS_STRING(data);
+    size_t length = (size_t)PyBytes_GET_SIZE(data);
+    Py_BEGIN_ALLOW_THREADS
+    status = hl_hlsnap_read(bytes, length, &content, &error);
+    Py_END_ALLOW_THREADS
+    if (status != HL_OK)
+        return status == HL_MALFORMED ? raise_malformed(error.what, error.where) : hl_raise_status(status);
+    PyObject *snapshots = wrap_snapshots(state, &content);
+    PyObject *sections = snapshots != NULL ? wrap_sections(&content, bytes) : NULL;
+    if (sections == NULL) {
+        Py_XDECREF(snapshots);
+        return NULL;
+    }
+    return Py_BuildValue("(NN)", snapshots, sections);
+}
+
+PyObject *hl_files_snapshot(PyObject *module, PyObject *args)
+{
+    PyObject *traces, *limit, *facts;
+
+    if (!PyArg_ParseTuple(args, "OOO", &traces, &limit, &facts))
+        return NULL;
+    HL_OWN_WORK;
+    PyObject *snapshot = hl_snapshot_object_new(hl_state_of_module(module), Py_NewRef(traces), Py_NewRef(limit));
+    return hl_snapshot_object_with_facts(snapshot, Py_NewRef(facts));
+}
+
+PyObject *hl_files_facts(PyObject *module, PyObject *snapshot)
+{
+    if (!PyObject_TypeCheck(snapshot, hl_state_of_module(module)->snapshot)) {
+        PyErr_SetString(PyExc_TypeError, "not a Snapshot");
+        return NULL;
+    }
+    return hl_snapshot_object_facts(snapshot);
+}

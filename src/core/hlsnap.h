@@ -1,0 +1,58 @@
+/* hlsnap.h: snapshots as .hlsnap files, which docs/format.md specifies.
+ *
+ * The writer makes the whole file in memory: a file is some bytes a row, and a finished one can be written and renamed in
+ * one go. The reader takes a whole file from anybody: it checks every length, count and index before using it, and what
+ * it allocates is bounded by a multiple of the file's size (docs/format.md).
+ *
+ * A file has sections. Those that hold names and rows are written and read here; others (metadata, the users'
+ * attributes) are passed through as bytes.
+ *
+ * Threading: no state of its own; a snapshot that is written is immutable, one that is read is the caller's.
+ */
+#ifndef HL_HLSNAP_H
+#define HL_HLSNAP_H
+
+#include "snapshot.h"
+
+/* The most that any version 1.x may have. */
+enum { HL_HLSNAP_MOST_SNAPSHOTS = 8, HL_HLSNAP_MOST_SECTIONS = 32 };
+
+/* A section that is passed through. Kinds are four ASCII letters; FILE, FUNC, LOCS, STKS, ROWS and "END " are taken. */
+typedef struct {
+    char kind[4];
+    const uint8_t *bytes;
+    size_t length;
+} hl_hlsnap_section;
+
+typedef struct {
+    uint8_t *bytes; /* scratch memory: hl_os_free */
+    size_t length;
+} hl_hlsnap_file;
+
+/* Make a file of `count` snapshots (at least one) of the same book, each of one moment, and of other sections.
+ * HL_FULL: there are more of either than a file may have, or the blocks of a snapshot add up to more than 64 bits. */
+hl_status hl_hlsnap_write(const hl_snapshot *const *snapshots, size_t count, const hl_hlsnap_section *sections,
+                          size_t section_count, hl_hlsnap_file *file) HL_MUST_USE;
+
+/* What is wrong with a file: a static text that goes on after the file's name ("is cut off"), the offset where it shows,
+ * and the version the file says it has, once its header has been read (0.0 before). */
+typedef struct {
+    const char *what;
+    size_t where;
+    uint16_t major, minor;
+} hl_hlsnap_error;
+
+typedef struct {
+    hl_snapshot *snapshots[HL_HLSNAP_MOST_SNAPSHOTS]; /* the caller's to drop */
+    size_t snapshot_count;
+    hl_hlsnap_section sections[HL_HLSNAP_MOST_SECTIONS]; /* pointing into the file's bytes */
+    size_t section_count;
+} hl_hlsnap_content;
+
+/* The snapshots share a private book. A file of a newer minor version is read as far as it is known here; what is passed
+ * through may then hold kinds that nobody knows, and sections longer than what is known of them.
+ * HL_OK; HL_MALFORMED with *error filled; HL_NO_MEMORY. Unless HL_OK nothing is left to free. */
+hl_status hl_hlsnap_read(const uint8_t *bytes, size_t length, hl_hlsnap_content *content,
+                         hl_hlsnap_error *error) HL_MUST_USE;
+
+#endif

@@ -1,0 +1,84 @@
+/* process_facts.c: see process_facts.h. */
+
+#include "process_facts.h"
+
+#include <Python.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "hooks.h"
+
+/* Exported by every supported version, declared by some. Weak, should a later one drop it. */
+extern __attribute__((weak, visibility("default"))) int _PyObject_DebugMallocStats(FILE *out);
+
+bool hl_process_rss(uint64_t *bytes)
+{
+    char text[128];
+    unsigned long long size, resident;
+    int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return false;
+    ssize_t length = read(file, text, sizeof text - 1);
+    (void)close(file);
+    if (length <= 0)
+        return false;
+    text[length] = '\0';
+    if (sscanf(text, "%llu %llu", &size, &resident) != 2)
+        return false;
+    *bytes = resident * (unsigned long long)sysconf(_SC_PAGESIZE);
+    return true;
+}
+
+static void print_statistics(void *stream)
+{
+    (void)_PyObject_DebugMallocStats(stream);
+}
+
+/* The line reads "16 arenas * 1048576 bytes/arena                 =           16,777,216". */
+static bool read_arenas(const char *text, uint64_t *bytes)
+{
+    const char *line = strstr(text, " bytes/arena");
+    if (line == NULL || (line = strchr(line, '=')) == NULL)
+        return false;
+    uint64_t number = 0;
+    bool any = false;
+    for (line++; *line != '\0' && *line != '\n'; line++) {
+        if (*line >= '0' && *line <= '9') {
+            number = number * 10 + (uint64_t)(*line - '0');
+            any = true;
+        }
+    }
+    *bytes = number;
+    return any;
+}
+
+bool hl_process_arenas(uint64_t *bytes)
+{
+    char *text = NULL;
+    size_t length = 0;
+
+    if (_PyObject_DebugMallocStats == NULL)
+        return false;
+    FILE *stream = open_memstream(&text, &length);
+    if (stream == NULL)
+        return false;
+    hl_hooks_lift_object_malloc(print_statistics, stream);
+    bool found = fclose(stream) == 0 && read_arenas(text, bytes);
+    free(text);
+    return found;
+}
+
+bool hl_process_heap_of_c(hl_process_heap *heap)
+{
+#ifdef HL_HAVE_MALLINFO2
+    struct mallinfo2 facts = mallinfo2();
+    *heap = (hl_process_heap){facts.arena, facts.hblkhd, facts.uordblks, facts.fordblks};
+    return true;
+#else
+    (void)heap;
+    return false;
+#endif
+}
