@@ -27,6 +27,7 @@ PyObject *hl_raise_status(hl_status status)
         PyErr_SetString(PyExc_RuntimeError,
                         "the tracemalloc module must be tracing memory allocations to take a snapshot");
         return NULL;
+    case HL_MALFORMED: /* says more than a status can, so its callers raise it */
     case HL_OK:
         break;
     }
