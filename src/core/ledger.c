@@ -243,12 +243,17 @@ hl_status hl_ledger_fill(hl_ledger *ledger, bool peak, hl_snapshot *snapshot, si
         return HL_NO_MEMORY;
     snapshot->nframe = ledger->nframe;
     size_t rows = 0;
+    uint64_t blocks = 0, bytes = 0;
     for (hl_site_id id = 1; id <= ledger->sites.table.used; id++) {
         const hl_site *site = hl_sites_at(&ledger->sites, id);
-        if (site->in_use && !site->hidden)
-            snapshot->rows[rows++] = row_of(site, peak ? hl_site_at_peak(site, ledger->epoch) : site->live);
+        if (!site->in_use || site->hidden)
+            continue;
+        uint64_t live = peak ? hl_site_at_peak(site, ledger->epoch) : site->live;
+        snapshot->rows[rows++] = row_of(site, live);
+        blocks += live;
+        bytes += live * site->size;
     }
-    hl_snapshot_seal(snapshot, rows);
+    hl_snapshot_seal_summed(snapshot, rows, blocks, bytes);
     return HL_OK;
 }
 
