@@ -6,6 +6,9 @@ results are kept, so that every first call has to obtain fresh memory, as it doe
 heapledger's are repeated afterwards. The stdlib runs on a fortieth of the blocks first, then on a tenth and on all of
 them what can be expected to stay below a limit of seconds; the rest is extended on a straight line, and marked so.
 
+Times are processor time, of the program and of the system on its behalf: everything here computes in one thread and
+waits for nothing, so on an idle machine a clock shows the same, and on a busy one it shows the others' work.
+
 `python bench/snapshots.py --quick` takes a minute; `make bench-snapshots` writes bench/RESULTS.md.
 """
 
@@ -23,6 +26,7 @@ PART = "snapshots"
 REPLACED = 20  # every so manieth block, between the snapshots
 STDLIB_FRACTIONS = (40, 10, 1)
 AGAIN_SECONDS = 0.2
+NOISE = 100_000  # bytes
 # The heap's shape, and whether tracing goes on during the analyses.
 SETTINGS = (("ordinary", True), ("ordinary", False), ("lines", False), ("distinct", False))
 TITLES = {
@@ -61,9 +65,9 @@ def analyses(tracer, old, new, path):
 
 
 def timed(call):
-    begin = time.perf_counter()
+    begin = time.process_time()
     result = call()
-    return time.perf_counter() - begin, result
+    return time.process_time() - begin, result
 
 
 def best_again(call):
@@ -130,11 +134,13 @@ def run_stdlib(nframe, shape, blocks, tracing, limit):
 
 
 def line_through(name, answers):
-    """Seconds on the last answer's heap, on the line through the figures of smaller ones, or else through nothing."""
+    """Seconds on the last answer's heap: on the line through the figures of two smaller ones, or of one and nothing."""
     points = [(answer["blocks"], answer["first"][name]) for answer in answers if name in answer["first"]]
-    start, end = ([(0, 0.0)] + points)[-2:]
-    slope = max(end[1] - start[1], 0) / (end[0] - start[0])
-    return end[1] + slope * (answers[-1]["blocks"] - end[0])
+    blocks, seconds = points[-1]
+    fewer, less = points[-2] if len(points) > 1 else (0, 0.0)
+    if blocks < 2 * fewer:  # too near each other to tell a slope
+        fewer, less = 0, 0.0
+    return seconds + max(seconds - less, 0) / (blocks - fewer) * (answers[-1]["blocks"] - blocks)
 
 
 def run(settings, frames, blocks, repeats, limit):
@@ -171,7 +177,7 @@ def rows_of(by_frames):
         row = [name]
         for ours, theirs in answers:
             row += [f"{ours[key] / 1e6:,.2f}", "", f"{theirs[key] / 1e6:,.2f}"]
-            row.append(f"{theirs[key] / max(ours[key], 1):,.0f}")
+            row.append(f"{theirs[key] / ours[key]:,.0f}" if ours[key] > NOISE else "")
         yield row
     row = ["RSS of a snapshot, bytes a block"]
     for ours, theirs in answers:
@@ -182,10 +188,10 @@ def rows_of(by_frames):
 def render(results, blocks, repeats, limit):
     text = (
         "### Snapshots\n\n"
-        f"{blocks:,} live blocks in the shapes of bench/shapes.py. heapledger: milliseconds of the first call in a "
-        f"fresh process, best of {repeats} processes, and of the best later call; stdlib: seconds of the first call; "
-        f"and how many times faster heapledger's first call is. ~: would take more than {limit:g} s and was measured "
-        "on smaller heaps, a fortieth and if possible a tenth, and extended on a straight line."
+        f"{blocks:,} live blocks in the shapes of bench/shapes.py. Processor time. heapledger: milliseconds of the "
+        f"first call in a fresh process, best of {repeats} processes, and of the best later call; stdlib: seconds of "
+        f"the first call; and how many times faster heapledger's first call is. ~: would take more than {limit:g} s "
+        "and was measured on smaller heaps, a fortieth and if possible a tenth, and extended on a straight line."
     )
     for (shape, tracing), by_frames in results.items():
         head = [f"{TITLES[shape]}, {'while tracing' if tracing else 'after stop()'}"]
