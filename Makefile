@@ -2,7 +2,7 @@
 # make test       lint, core unit tests, API tests and the interpreter's own test_tracemalloc, on one interpreter
 # make test-all   the last two on every supported interpreter (tools/interpreters finds or makes them)
 # make bench      measure, and write bench/RESULTS.md
-# make bench-snapshots   the same for snapshots and their analyses (twelve minutes)
+# make bench-snapshots   the same for snapshots and their analyses (ten minutes)
 # make callgrind-check   compare the instruction counts of the hook path with the recorded ones (needs valgrind)
 # make format     format C and Python in place
 # make clean      forget build/
