@@ -2,6 +2,7 @@
 # make test       lint, core unit tests, API tests and the interpreter's own test_tracemalloc, on one interpreter
 # make test-all   the last two on every supported interpreter (tools/interpreters finds or makes them)
 # make bench      measure, and write bench/RESULTS.md
+# make bench-snapshots   the same for snapshots and their analyses (ten minutes)
 # make fuzz       fuzz the reader of .hlsnap files for SECONDS=60 (needs clang)
 # make callgrind-check   compare the instruction counts of the hook path with the recorded ones (needs valgrind)
 # make format     format C and Python in place
@@ -16,7 +17,7 @@ with = tools/with-interpreter
 c_files = $(wildcard src/*/*.[ch] tests/core/*.[ch] tests/fuzz/*.[ch] bench/*.[ch])
 python_files = $(wildcard heapledger tests bench tools/*.py)
 
-.PHONY: demo test lint test-core test-api test-all fuzz bench callgrind-check format clean
+.PHONY: demo test lint test-core test-api test-all fuzz bench bench-snapshots callgrind-check format clean
 
 demo:
 	$(with) $(PYTHON) python tools/demo.py
@@ -43,6 +44,9 @@ fuzz:
 
 bench:
 	$(with) $(PYTHON) python bench/run.py
+
+bench-snapshots:
+	$(with) $(PYTHON) python bench/snapshots.py
 
 callgrind-check:
 	$(with) $(PYTHON) python bench/callgrind.py

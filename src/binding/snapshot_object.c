@@ -130,6 +130,9 @@ static hl_source *source_of(hl_state *state, PyObject *snapshot, const grouping 
     return source;
 }
 
+/* The collector rests while a list of results is filled: none of them can be garbage yet, and it would look again and
+ * again, now and then at the whole heap. No code but ours runs meanwhile. */
+
 static PyObject *build_statistics(hl_state *state, hl_source *source, const grouping *by)
 {
     hl_group *groups = NULL;
@@ -141,6 +144,7 @@ static PyObject *build_statistics(hl_state *state, hl_source *source, const grou
     Py_END_ALLOW_THREADS
     if (status != HL_OK)
         return hl_raise_status(status);
+    int collecting = PyGC_Disable();
     PyObject *list = PyList_New((Py_ssize_t)count);
     for (size_t i = 0; list != NULL && i < count; i++) {
         PyObject *statistic = hl_statistic_new(state, source, by->type, &groups[i]);
@@ -149,6 +153,8 @@ static PyObject *build_statistics(hl_state *state, hl_source *source, const grou
         else
             PyList_SET_ITEM(list, (Py_ssize_t)i, statistic);
     }
+    if (collecting)
+        PyGC_Enable();
     hl_os_free(groups);
     return list;
 }
@@ -183,6 +189,7 @@ static PyObject *build_differences(hl_state *state, hl_source *now, hl_source *b
     Py_END_ALLOW_THREADS
     if (status != HL_OK)
         return hl_raise_status(status);
+    int collecting = PyGC_Disable();
     PyObject *list = PyList_New((Py_ssize_t)count);
     for (size_t i = 0; list != NULL && i < count; i++) {
         hl_source *source = differences[i].from_old ? before : now;
@@ -192,6 +199,8 @@ static PyObject *build_differences(hl_state *state, hl_source *now, hl_source *b
         else
             PyList_SET_ITEM(list, (Py_ssize_t)i, difference);
     }
+    if (collecting)
+        PyGC_Enable();
     hl_os_free(differences);
     return list;
 }

@@ -1,8 +1,13 @@
 /* filter.c: see filter.h.
  *
- * Filters are applied one after the other, each to the rows that are still open: an inclusive one to those that none
- * has let in yet, an exclusive one to those that none has thrown out. What a pattern says of a file is kept in a table
- * indexed by the file's string id; filters with the same pattern are applied in a row, so that one table serves all.
+ *   1. The locations that count are collected: the newest of every stack, or all if some filter wants all frames.
+ *   2. Each filter is tried on these, not on the rows, and leaves a mark where it matches. What a pattern says of a
+ *      file is kept in a table indexed by the file's string id; filters with the same pattern are tried in a row, so
+ *      that one table serves all.
+ *   3. A stack has the marks of its locations, and a row those of its stack.
+ *
+ * Filters that ask for a domain are of no concern to the rows of others, so 2 and 3 are done once for those without,
+ * and once for each domain that is asked for.
  */
 
 #include "filter.h"
@@ -11,13 +16,81 @@
 
 typedef enum { NOT_TRIED = 0, MATCHES, DIFFERS } verdict;
 
+/* Of rows: some inclusive filter matches, some exclusive one does. Of locations, which have both pairs: filters of the
+ * newest frame, and, shifted, those of all frames. */
+enum { LET_IN = 1, THROWN = 2, BOTH = 3, ALL_FRAMES_SHIFT = 2, SEEN = 0x80 };
+
 typedef struct {
     const hl_snapshot *snapshot;
+    bool all_frames;   /* some filter wants them */
     uint8_t *verdicts; /* of the current pattern, by string id */
     size_t verdict_count;
-    bool *let_in; /* by row: some inclusive filter passes it */
-    bool *thrown; /* by row: some exclusive filter does not */
+    uint8_t *of_location; /* marks, by id */
+    uint8_t *of_stack;    /* marks, by id; SEEN: they are known */
+    size_t stack_count;
+    uint8_t *of_row;
+    hl_location_id *locations; /* those that count */
+    size_t location_count;
 } sieve;
+
+/* How many ids a table has, 0 included. The ledger may add some meanwhile: what the snapshot names is among them. */
+static size_t ids_of(const hl_table *table)
+{
+    return (size_t)__atomic_load_n(&table->used, __ATOMIC_RELAXED) + 1;
+}
+
+static hl_status sieve_open(sieve *work, const hl_snapshot *snapshot)
+{
+    const hl_book *book = snapshot->book;
+    size_t locations = ids_of(&book->locations);
+    *work =
+        (sieve){.snapshot = snapshot, .verdict_count = ids_of(&book->strings), .stack_count = ids_of(&book->stacks)};
+    work->verdicts = hl_os_alloc(work->verdict_count, 1);
+    work->of_location = hl_os_alloc(locations, 1);
+    work->of_stack = hl_os_alloc(work->stack_count, 1);
+    work->of_row = hl_os_alloc(snapshot->row_count, 1);
+    work->locations = hl_os_resize(NULL, locations, sizeof *work->locations);
+    bool complete = work->verdicts != NULL && work->of_location != NULL && work->of_stack != NULL &&
+                    work->of_row != NULL && work->locations != NULL;
+    return complete ? HL_OK : HL_NO_MEMORY;
+}
+
+static void sieve_close(sieve *work)
+{
+    hl_os_free(work->verdicts);
+    hl_os_free(work->of_location);
+    hl_os_free(work->of_stack);
+    hl_os_free(work->of_row);
+    hl_os_free(work->locations);
+}
+
+/* How many frames of a stack count. */
+static uint32_t frames_of(const sieve *work, const hl_stack *stack)
+{
+    return work->all_frames || stack->depth == 0 ? stack->depth : 1;
+}
+
+/* 1. */
+static void collect_locations(sieve *work)
+{
+    const hl_snapshot *snapshot = work->snapshot;
+    for (size_t i = 0; i < snapshot->row_count; i++) {
+        hl_stack_id id = snapshot->rows[i].stack;
+        if (work->of_stack[id] != 0)
+            continue;
+        work->of_stack[id] = SEEN;
+        const hl_stack *stack = hl_book_get_stack(snapshot->book, id);
+        for (uint32_t frame = 0; frame < frames_of(work, stack); frame++) {
+            hl_location_id location = stack->locations[frame];
+            if (work->of_location[location] == 0) {
+                work->of_location[location] = SEEN;
+                work->locations[work->location_count++] = location;
+            }
+        }
+    }
+}
+
+/* 2. */
 
 static bool file_matches(const sieve *work, const hl_filter *filter, hl_string_id id)
 {
@@ -32,28 +105,25 @@ static bool file_matches(const sieve *work, const hl_filter *filter, hl_string_i
     return *known == MATCHES;
 }
 
-static bool row_matches(const sieve *work, const hl_filter *filter, const hl_row *row)
+static uint8_t mark_of(const hl_filter *filter)
 {
-    if (!filter->any_domain && filter->domain != row->domain)
-        return false;
-    if (filter->any_file)
-        return true;
-    const hl_stack *stack = hl_book_get_stack(work->snapshot->book, row->stack);
-    uint32_t frames = filter->all_frames || stack->depth == 0 ? stack->depth : 1;
-    for (uint32_t i = 0; i < frames; i++) {
-        const hl_location *location = hl_book_get_location(work->snapshot->book, stack->locations[i]);
-        if ((filter->any_line || filter->line == location->line) && file_matches(work, filter, location->file))
-            return true;
-    }
-    return false;
+    uint8_t mark = filter->inclusive ? LET_IN : THROWN;
+    return filter->all_frames ? (uint8_t)(mark << ALL_FRAMES_SHIFT) : mark;
 }
 
-static void apply(const sieve *work, const hl_filter *filter)
+static void mark_locations(const sieve *work, const hl_filter *filter)
 {
-    bool *done = filter->inclusive ? work->let_in : work->thrown;
-    for (size_t i = 0; i < work->snapshot->row_count; i++)
-        if (!done[i] && row_matches(work, filter, &work->snapshot->rows[i]))
-            done[i] = true;
+    uint8_t mark = mark_of(filter);
+    for (size_t i = 0; i < work->location_count; i++) {
+        const hl_location *location = hl_book_get_location(work->snapshot->book, work->locations[i]);
+        if ((filter->any_line || filter->line == location->line) && file_matches(work, filter, location->file))
+            work->of_location[work->locations[i]] |= mark;
+    }
+}
+
+static bool same_domain(const hl_filter *a, const hl_filter *b)
+{
+    return a->any_domain == b->any_domain && (a->any_domain || a->domain == b->domain);
 }
 
 static bool same_pattern(const hl_filter *a, const hl_filter *b)
@@ -62,24 +132,67 @@ static bool same_pattern(const hl_filter *a, const hl_filter *b)
            memcmp(a->pattern, b->pattern, a->pattern_length) == 0;
 }
 
-static bool first_of_its_pattern(const hl_filter *filters, size_t at)
+static bool same_both(const hl_filter *a, const hl_filter *b)
+{
+    return same_domain(a, b) && same_pattern(a, b);
+}
+
+static bool first_of_its_kind(const hl_filter *filters, size_t at, bool (*same)(const hl_filter *, const hl_filter *))
 {
     for (size_t i = 0; i < at; i++)
-        if (same_pattern(&filters[i], &filters[at]))
+        if (same(&filters[i], &filters[at]))
             return false;
     return true;
 }
 
-static void apply_all(const sieve *work, const hl_filter *filters, size_t count)
+/* Try the filters from `first` on that ask for the same domain. Returns the marks of those that match whatever the file. */
+static uint8_t mark_all_locations(const sieve *work, const hl_filter *filters, size_t first, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (!first_of_its_pattern(filters, i))
+    uint8_t whatever = 0;
+    for (size_t i = 0; i < work->location_count; i++)
+        work->of_location[work->locations[i]] = SEEN;
+    for (size_t i = first; i < count; i++) {
+        if (!same_domain(&filters[i], &filters[first]))
+            continue;
+        if (filters[i].any_file) {
+            whatever |= filters[i].inclusive ? LET_IN : THROWN;
+            continue;
+        }
+        if (!first_of_its_kind(filters, i, same_both))
             continue;
         memset(work->verdicts, NOT_TRIED, work->verdict_count);
-        apply(work, &filters[i]);
-        for (size_t j = i + 1; j < count; j++)
-            if (same_pattern(&filters[i], &filters[j]))
-                apply(work, &filters[j]);
+        for (size_t j = i; j < count; j++)
+            if (same_both(&filters[i], &filters[j]))
+                mark_locations(work, &filters[j]);
+    }
+    return whatever;
+}
+
+/* 3. */
+
+static uint8_t marks_of_stack(const sieve *work, hl_stack_id id)
+{
+    const hl_stack *stack = hl_book_get_stack(work->snapshot->book, id);
+    if (stack->depth == 0)
+        return 0;
+    uint8_t newest = work->of_location[stack->locations[0]], all = 0;
+    for (uint32_t frame = 0; frame < frames_of(work, stack); frame++)
+        all |= work->of_location[stack->locations[frame]];
+    return (newest | all >> ALL_FRAMES_SHIFT) & BOTH;
+}
+
+static void mark_rows(const sieve *work, const hl_filter *of, uint8_t whatever)
+{
+    const hl_snapshot *snapshot = work->snapshot;
+    memset(work->of_stack, 0, work->stack_count);
+    for (size_t i = 0; i < snapshot->row_count; i++) {
+        const hl_row *row = &snapshot->rows[i];
+        if (!of->any_domain && of->domain != row->domain)
+            continue;
+        uint8_t *known = &work->of_stack[row->stack];
+        if (*known == 0)
+            *known = SEEN | marks_of_stack(work, row->stack);
+        work->of_row[i] |= (*known | whatever) & BOTH;
     }
 }
 
@@ -87,18 +200,17 @@ static void apply_all(const sieve *work, const hl_filter *filters, size_t count)
 static hl_status copy_passed(const sieve *work, bool any_inclusive, hl_snapshot **filtered)
 {
     const hl_snapshot *snapshot = work->snapshot;
+    uint8_t wanted = any_inclusive ? LET_IN : 0, seen = any_inclusive ? BOTH : THROWN;
     size_t passed = 0;
-    for (size_t i = 0; i < snapshot->row_count; i++) {
-        work->let_in[i] = (work->let_in[i] || !any_inclusive) && !work->thrown[i];
-        passed += work->let_in[i];
-    }
+    for (size_t i = 0; i < snapshot->row_count; i++)
+        passed += (work->of_row[i] & seen) == wanted;
     hl_snapshot *made;
     hl_status status = hl_snapshot_derive(snapshot, passed, &made);
     if (status != HL_OK)
         return status;
     size_t to = 0;
     for (size_t i = 0; i < snapshot->row_count; i++)
-        if (work->let_in[i])
+        if ((work->of_row[i] & seen) == wanted)
             made->rows[to++] = snapshot->rows[i];
     hl_snapshot_seal(made, passed);
     *filtered = made;
@@ -108,25 +220,20 @@ static hl_status copy_passed(const sieve *work, bool any_inclusive, hl_snapshot 
 hl_status hl_filter_snapshot(const hl_snapshot *snapshot, const hl_filter *filters, size_t count,
                              hl_snapshot **filtered)
 {
-    /* The ledger may add strings meanwhile: what the snapshot names is below any value seen. */
-    size_t strings = (size_t)__atomic_load_n(&snapshot->book->strings.used, __ATOMIC_RELAXED) + 1;
-    sieve work = {
-        .snapshot = snapshot,
-        .verdicts = hl_os_alloc(strings, sizeof *work.verdicts),
-        .verdict_count = strings,
-        .let_in = hl_os_alloc(snapshot->row_count, sizeof *work.let_in),
-        .thrown = hl_os_alloc(snapshot->row_count, sizeof *work.thrown),
-    };
-    hl_status status = HL_NO_MEMORY;
-    if (work.verdicts != NULL && work.let_in != NULL && work.thrown != NULL) {
+    sieve work;
+    hl_status status = sieve_open(&work, snapshot);
+    if (status == HL_OK) {
         bool any_inclusive = false;
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < count; i++) {
             any_inclusive = any_inclusive || filters[i].inclusive;
-        apply_all(&work, filters, count);
+            work.all_frames = work.all_frames || filters[i].all_frames;
+        }
+        collect_locations(&work);
+        for (size_t i = 0; i < count; i++)
+            if (first_of_its_kind(filters, i, same_domain))
+                mark_rows(&work, &filters[i], mark_all_locations(&work, filters, i, count));
         status = copy_passed(&work, any_inclusive, filtered);
     }
-    hl_os_free(work.verdicts);
-    hl_os_free(work.let_in);
-    hl_os_free(work.thrown);
+    sieve_close(&work);
     return status;
 }

@@ -1,9 +1,12 @@
 /* group.c: see group.h.
  *
- *   1. Every file or line that the rows name has a number (numbers.h), and its group stands at this number. By stack,
- *      groups are found by a hash of the numbers of the stack's lines.
- *   2. The rows' sums are added to their groups. A comparison puts both snapshots' rows into the same groups, the new
- *      snapshot's first, so a group that the old rows had to make has vanished since.
+ *   1. By stack, and where all frames count, the rows of each stack are folded into one first: rows are many, stacks
+ *      are far fewer, and from here on a row costs nothing more. A comparison folds both snapshots' rows, the new
+ *      snapshot's first.
+ *   2. Every file or line that is named has a number (numbers.h), and its group stands at this number. By stack, the
+ *      folds are the groups, once those with the same lines are merged, which a hash of the lines' numbers finds.
+ *      Sums are added to the groups, again the new snapshot's first, so a group that the old rows had to make has
+ *      vanished since.
  *   3. The groups are sorted as sequences of symbols (order.h): the sums, then the traceback. For this the files in
  *      play are ranked by their bytes, which in UTF-8 is the order of code points.
  *
@@ -24,48 +27,89 @@ typedef struct {
     hl_numbers numbers;
     hl_difference *groups; /* group number n is at n - 1 */
     uint32_t group_count;
+    /* By stack or cumulative only: */
+    hl_numbering stacks[2]; /* from the stacks of a side's book to folds, numbered like groups */
+    hl_difference *folds;   /* the key is a stack */
+    uint32_t fold_count;
     /* By stack only: */
-    hl_numbering stacks[2]; /* from the stacks of a side's book to groups */
     hl_finder stacks_by_content;
     uint32_t *hashes; /* of the groups, like them at n - 1 */
     uint32_t deepest; /* the greatest depth of a group */
 } grouper;
 
-/* How many frames of the rows count. */
-static size_t count_frames(const grouper *work, const hl_snapshot *snapshot)
+static inline void add_sums(hl_difference *group, bool old, uint64_t size, uint64_t count)
 {
-    if (!work->cumulative && work->key_type != HL_BY_STACK)
-        return snapshot->row_count;
-    size_t frames = 0;
-    for (size_t i = 0; i < snapshot->row_count; i++)
-        frames += hl_book_get_stack(snapshot->book, snapshot->rows[i].stack)->depth;
-    return frames;
+    *(old ? &group->old_size : &group->size) += size;
+    *(old ? &group->old_count : &group->count) += count;
 }
 
-static hl_status grouper_open(grouper *work, const hl_snapshot *snapshot, const hl_snapshot *old_snapshot)
+/* 1. Folds. `old` says whose rows or frames are being added, here and below. */
+
+static void fold_rows(grouper *work, const hl_snapshot *snapshot, bool old)
 {
-    const hl_book *books[2] = {snapshot->book, NULL};
-    size_t frames[2] = {count_frames(work, snapshot), 0}, rows[2] = {snapshot->row_count, 0};
-    if (old_snapshot != NULL) {
-        int side = work->sides[1] = old_snapshot->book == snapshot->book ? 0 : 1;
-        books[side] = old_snapshot->book;
-        frames[side] += count_frames(work, old_snapshot);
-        rows[side] += old_snapshot->row_count;
+    const hl_numbering *stacks = &work->stacks[work->sides[old]];
+    for (size_t i = 0; i < snapshot->row_count; i++) {
+        const hl_row *row = &snapshot->rows[i];
+        if (row->live == 0)
+            continue;
+        uint32_t *number = hl_numbering_at(stacks, row->stack);
+        if (HL_UNLIKELY(*number == 0)) {
+            work->folds[work->fold_count++] = (hl_difference){.key = row->stack, .from_old = old};
+            *number = work->fold_count;
+        }
+        add_sums(&work->folds[*number - 1], old, row->size * row->live, row->live);
+    }
+}
+
+static const hl_stack *stack_of(const hl_book *const books[2], const grouper *work, const hl_difference *of)
+{
+    return hl_book_get_stack(books[work->sides[of->from_old]], of->key);
+}
+
+static hl_status fold(grouper *work, const hl_book *const books[2], const hl_snapshot *const snapshots[2],
+                      size_t rows[2])
+{
+    for (int side = 0; side < 2 && books[side] != NULL; side++)
+        if (!hl_numbering_open(&work->stacks[side], &books[side]->stacks, &rows[side]))
+            return HL_NO_MEMORY;
+    work->folds = hl_os_resize(NULL, rows[0] + rows[1], sizeof *work->folds);
+    if (work->folds == NULL)
+        return HL_NO_MEMORY;
+    for (int old = 0; old < 2 && snapshots[old] != NULL; old++)
+        fold_rows(work, snapshots[old], old);
+    return HL_OK;
+}
+
+/* Fold if need be, and obtain the room for groups. */
+static hl_status grouper_open(grouper *work, const hl_snapshot *const snapshots[2])
+{
+    const hl_book *books[2] = {snapshots[0]->book, NULL};
+    size_t rows[2] = {snapshots[0]->row_count, 0}, folded_frames[2] = {0, 0}, *frames = rows;
+    if (snapshots[1] != NULL) {
+        int side = work->sides[1] = snapshots[1]->book == snapshots[0]->book ? 0 : 1;
+        books[side] = snapshots[1]->book;
+        rows[side] += snapshots[1]->row_count;
+    }
+    if (work->cumulative || work->key_type == HL_BY_STACK) {
+        hl_status status = fold(work, books, snapshots, rows);
+        if (status != HL_OK)
+            return status;
+        frames = folded_frames;
+        for (uint32_t i = 0; i < work->fold_count; i++)
+            frames[work->sides[work->folds[i].from_old]] += stack_of(books, work, &work->folds[i])->depth;
     }
     hl_status status = hl_numbers_open(&work->numbers, books, frames, work->key_type != HL_BY_FILE);
     if (status != HL_OK)
         return status;
-    size_t most = work->numbers.most;
     if (work->key_type == HL_BY_STACK) {
-        for (int side = 0; side < 2 && books[side] != NULL; side++)
-            if (!hl_numbering_open(&work->stacks[side], &books[side]->stacks, &rows[side]))
-                return HL_NO_MEMORY;
-        most = rows[0] + rows[1];
-        work->hashes = hl_os_resize(NULL, most, sizeof *work->hashes);
-        if (work->hashes == NULL || !hl_finder_open(&work->stacks_by_content, most))
+        work->hashes = hl_os_resize(NULL, work->fold_count, sizeof *work->hashes);
+        if (work->hashes == NULL || !hl_finder_open(&work->stacks_by_content, work->fold_count))
             return HL_NO_MEMORY;
+        work->groups = work->folds;
+        work->folds = NULL;
+        return HL_OK;
     }
-    work->groups = hl_os_resize(NULL, most, sizeof *work->groups);
+    work->groups = hl_os_resize(NULL, work->numbers.most, sizeof *work->groups);
     return work->groups != NULL ? HL_OK : HL_NO_MEMORY;
 }
 
@@ -74,22 +118,17 @@ static void grouper_close(grouper *work)
     hl_numbers_close(&work->numbers);
     hl_numbering_close(&work->stacks[0]);
     hl_numbering_close(&work->stacks[1]);
+    hl_os_free(work->folds);
     hl_os_free(work->stacks_by_content.numbers);
     hl_os_free(work->hashes);
     hl_os_free(work->groups);
 }
 
-/* 1. Groups. `old` says whose rows are being added. */
+/* 2. Groups: of stacks. */
 
 static inline hl_difference *group_at(const grouper *work, uint32_t number)
 {
     return &work->groups[number - 1];
-}
-
-static uint32_t add_group(grouper *work, bool old, uint32_t key)
-{
-    work->groups[work->group_count++] = (hl_difference){.key = key, .from_old = old};
-    return work->group_count;
 }
 
 static inline uint32_t number_of_frame(grouper *work, bool old, hl_location_id id)
@@ -98,20 +137,9 @@ static inline uint32_t number_of_frame(grouper *work, bool old, hl_location_id i
     return HL_LIKELY(number != 0) ? number : hl_numbers_add(&work->numbers, work->sides[old], id);
 }
 
-/* The first time a location is met, its line or file may be new too. */
-static uint32_t add_frame(grouper *work, bool old, hl_location_id id)
-{
-    uint32_t number = hl_numbers_add(&work->numbers, work->sides[old], id);
-    if (number > work->group_count) {
-        const hl_location *location = hl_book_get_location(work->numbers.books[work->sides[old]], id);
-        (void)add_group(work, old, work->key_type == HL_BY_FILE ? location->file : id);
-    }
-    return number;
-}
-
 static const hl_stack *stack_of_group(const grouper *work, const hl_difference *group)
 {
-    return hl_book_get_stack(work->numbers.books[work->sides[group->from_old]], group->key);
+    return stack_of(work->numbers.books, work, group);
 }
 
 static bool same_lines(grouper *work, const hl_difference *group, bool old, const hl_stack *stack)
@@ -126,58 +154,84 @@ static bool same_lines(grouper *work, const hl_difference *group, bool old, cons
     return true;
 }
 
-static hl_difference *group_of_stack(grouper *work, bool old, hl_stack_id id, const hl_stack *stack)
+/* The place that holds the number of the group with the lines of `stack`, or is to hold it. */
+static uint32_t *find_stack(grouper *work, bool old, const hl_stack *stack, uint32_t *hash)
 {
-    uint32_t *number = hl_numbering_at(&work->stacks[work->sides[old]], id), *place;
-    if (*number != 0)
-        return group_at(work, *number);
     uint64_t mixed = stack->depth;
     for (uint32_t i = 0; i < stack->depth; i++)
         mixed = (mixed ^ number_of_frame(work, old, stack->locations[i])) * 0x9e3779b97f4a7c15u + (mixed >> 29);
-    uint32_t hash = (uint32_t)hl_mix(mixed);
+    *hash = (uint32_t)hl_mix(mixed);
     const hl_finder *finder = &work->stacks_by_content;
-    for (size_t at = hash & finder->mask; *(place = &finder->numbers[at]) != 0; at = (at + 1) & finder->mask)
-        if (work->hashes[*place - 1] == hash && same_lines(work, group_at(work, *place), old, stack))
+    uint32_t *place;
+    for (size_t at = *hash & finder->mask; *(place = &finder->numbers[at]) != 0; at = (at + 1) & finder->mask)
+        if (work->hashes[*place - 1] == *hash && same_lines(work, group_at(work, *place), old, stack))
             break;
-    if (*place == 0) {
-        work->hashes[work->group_count] = hash;
-        *place = add_group(work, old, id);
-        if (stack->depth > work->deepest)
-            work->deepest = stack->depth;
-    }
-    *number = *place;
-    return group_at(work, *number);
+    return place;
 }
 
-/* 2. Sums. */
-
-static inline void add_sums(hl_difference *group, bool old, uint64_t size, uint64_t count)
+/* What stands in the groups is still the folds: each is moved to the front, or added to one that is there. */
+static void merge_folds(grouper *work)
 {
-    *(old ? &group->old_size : &group->size) += size;
-    *(old ? &group->old_count : &group->count) += count;
+    for (uint32_t i = 0; i < work->fold_count; i++) {
+        hl_difference fold = work->groups[i];
+        const hl_stack *stack = stack_of_group(work, &fold);
+        if (stack->depth == 0)
+            continue;
+        uint32_t hash, *place = find_stack(work, fold.from_old, stack, &hash);
+        if (*place == 0) {
+            work->hashes[work->group_count] = hash;
+            work->groups[work->group_count] = fold;
+            *place = ++work->group_count;
+            if (stack->depth > work->deepest)
+                work->deepest = stack->depth;
+        } else {
+            add_sums(group_at(work, *place), false, fold.size, fold.count);
+            add_sums(group_at(work, *place), true, fold.old_size, fold.old_count);
+        }
+    }
+}
+
+/* Of files and lines. */
+
+/* The first time a location is met, its line or file may be new too. */
+static uint32_t add_frame(grouper *work, bool old, hl_location_id id)
+{
+    uint32_t number = hl_numbers_add(&work->numbers, work->sides[old], id);
+    if (number > work->group_count) {
+        const hl_location *location = hl_book_get_location(work->numbers.books[work->sides[old]], id);
+        uint32_t key = work->key_type == HL_BY_FILE ? location->file : id;
+        work->groups[work->group_count++] = (hl_difference){.key = key, .from_old = old};
+    }
+    return number;
+}
+
+static inline hl_difference *group_of_frame(grouper *work, bool old, hl_location_id id)
+{
+    uint32_t number = *hl_numbering_at(&work->numbers.locations[work->sides[old]], id);
+    return group_at(work, HL_LIKELY(number != 0) ? number : add_frame(work, old, id));
+}
+
+static void add_folds(grouper *work)
+{
+    for (uint32_t i = 0; i < work->fold_count; i++) {
+        const hl_difference fold = work->folds[i];
+        const hl_stack *stack = stack_of_group(work, &fold);
+        for (uint32_t frame = 0; frame < stack->depth; frame++) {
+            hl_difference *group = group_of_frame(work, fold.from_old, stack->locations[frame]);
+            add_sums(group, false, fold.size, fold.count);
+            if (fold.old_count != 0)
+                add_sums(group, true, fold.old_size, fold.old_count);
+        }
+    }
 }
 
 static void add_rows(grouper *work, const hl_snapshot *snapshot, bool old)
 {
-    const hl_numbering *locations = &work->numbers.locations[work->sides[old]];
-    hl_difference *groups = work->groups;
     for (size_t i = 0; i < snapshot->row_count; i++) {
         const hl_row *row = &snapshot->rows[i];
         const hl_stack *stack = hl_book_get_stack(snapshot->book, row->stack);
-        if (row->live == 0 || stack->depth == 0)
-            continue;
-        uint64_t live = row->live, size = row->size * live;
-        if (work->key_type == HL_BY_STACK) {
-            add_sums(group_of_stack(work, old, row->stack, stack), old, size, live);
-            continue;
-        }
-        const hl_location_id *end = stack->locations + (work->cumulative ? stack->depth : 1);
-        for (const hl_location_id *frame = stack->locations; frame < end; frame++) {
-            uint32_t number = *hl_numbering_at(locations, *frame);
-            if (HL_UNLIKELY(number == 0))
-                number = add_frame(work, old, *frame);
-            add_sums(&groups[number - 1], old, size, live);
-        }
+        if (row->live != 0 && stack->depth != 0)
+            add_sums(group_of_frame(work, old, stack->locations[0]), old, row->size * row->live, row->live);
     }
 }
 
@@ -287,12 +341,17 @@ static void arrange(hl_difference *groups, hl_order_item *items, uint32_t count)
 /* All three; afterwards work->groups is the answer. */
 static hl_status run(grouper *work, const hl_snapshot *snapshot, const hl_snapshot *old_snapshot)
 {
-    hl_status status = grouper_open(work, snapshot, old_snapshot);
+    const hl_snapshot *const snapshots[2] = {snapshot, old_snapshot};
+    hl_status status = grouper_open(work, snapshots);
     if (status != HL_OK)
         return status;
-    add_rows(work, snapshot, false);
-    if (old_snapshot != NULL)
-        add_rows(work, old_snapshot, true);
+    if (work->key_type == HL_BY_STACK)
+        merge_folds(work);
+    else if (work->cumulative)
+        add_folds(work);
+    else
+        for (int old = 0; old < 2 && snapshots[old] != NULL; old++)
+            add_rows(work, snapshots[old], old);
     uint32_t files = work->numbers.file_count;
     size_t room = work->group_count > files ? work->group_count : files;
     hl_order_item *items = hl_os_resize(NULL, 2 * room, sizeof *items);

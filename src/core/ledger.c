@@ -288,13 +288,17 @@ hl_status hl_ledger_fill(hl_ledger *ledger, hl_moment moment, hl_snapshot *snaps
     snapshot->nframe = ledger->nframe;
     snapshot->origins = ledger->origins;
     size_t rows = 0;
+    uint64_t blocks = 0, bytes = 0;
     for (hl_site_id id = 1; id <= ledger->sites.table.used; id++) {
         const hl_site *site = hl_sites_at(&ledger->sites, id);
         uint64_t count = site->in_use && !site->hidden ? count_at(site, moment, ledger->epoch) : 0;
-        if (count != 0)
-            snapshot->rows[rows++] = row_of(site, count);
+        if (count == 0)
+            continue;
+        snapshot->rows[rows++] = row_of(site, count);
+        blocks += count;
+        bytes += count * site->size;
     }
-    hl_snapshot_seal(snapshot, rows);
+    hl_snapshot_seal_summed(snapshot, rows, blocks, bytes);
     return HL_OK;
 }
 

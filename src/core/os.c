@@ -60,7 +60,7 @@ size_t hl_os_address_limit(void)
     return limited ? (size_t)limit.rlim_cur : SIZE_MAX;
 }
 
-/* Every mapping of ours is sparse or grows: huge pages would only inflate it. errno belongs to the host: a hook must
+/* Nearly every mapping of ours is sparse or grows: huge pages would only inflate it. errno belongs to the host: a hook must
  * leave it alone, whatever the system answers. */
 static void *map(size_t bytes, int protection)
 {
@@ -89,6 +89,20 @@ void *hl_os_map_aligned(size_t bytes, size_t align)
         hl_os_unmap(pages, before);
     hl_os_unmap(pages + before + bytes, align - before);
     return pages + before;
+}
+
+void *hl_os_map_dense(size_t bytes)
+{
+    enum { HUGE_PAGE = 2 << 20 };
+    char *pages = hl_os_map(bytes);
+    if (pages == NULL || bytes < 2 * HUGE_PAGE)
+        return pages;
+    /* Whole huge pages only, so that what is never filled stays away. */
+    size_t before = (size_t)(-(uintptr_t)pages & (HUGE_PAGE - 1));
+    int host_errno = errno;
+    (void)madvise(pages + before, (bytes - before) / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+    errno = host_errno;
+    return pages;
 }
 
 void hl_os_unmap(void *pages, size_t bytes)

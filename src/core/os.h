@@ -20,6 +20,8 @@
 void *hl_os_map(size_t bytes) HL_MUST_USE;
 /* The same with the address a multiple of `align`, a power of two. */
 void *hl_os_map_aligned(size_t bytes, size_t align) HL_MUST_USE;
+/* The same for an array that will be filled: huge pages wherever they fit, which fault in at once. */
+void *hl_os_map_dense(size_t bytes) HL_MUST_USE;
 void hl_os_unmap(void *pages, size_t bytes);
 /* Addresses without memory: costs no RSS and no commit charge until hl_os_commit. */
 void *hl_os_reserve(size_t bytes) HL_MUST_USE;

@@ -4,17 +4,29 @@
 
 static _Atomic size_t bytes_alive;
 
+/* From this size on rows have pages of their own: a million of them would fault in page by page, which takes longer
+ * than to fill them. */
+enum { OWN_PAGES_FROM = 4 << 20 };
+
+static size_t bytes_of_pages(size_t room)
+{
+    size_t bytes = room * sizeof(hl_row), page = hl_os_page();
+    return bytes < OWN_PAGES_FROM ? 0 : (bytes + page - 1) / page * page;
+}
+
 hl_status hl_snapshot_new(hl_book *book, size_t rows, hl_snapshot **snapshot)
 {
     hl_snapshot *made = hl_os_alloc(1, sizeof *made);
     if (made == NULL)
         return HL_NO_MEMORY;
-    made->rows = hl_os_alloc(rows, sizeof *made->rows);
+    size_t pages = bytes_of_pages(rows);
+    made->rows = pages != 0 ? hl_os_map_dense(pages) : hl_os_alloc(rows, sizeof *made->rows);
     if (made->rows == NULL) {
         hl_os_free(made);
         return HL_NO_MEMORY;
     }
     made->holders = 1;
+    made->room = rows;
     made->book = hl_book_hold(book);
     *snapshot = made;
     return HL_OK;
@@ -36,11 +48,19 @@ hl_status hl_snapshot_derive(const hl_snapshot *source, size_t rows, hl_snapshot
 
 void hl_snapshot_seal(hl_snapshot *snapshot, size_t row_count)
 {
-    snapshot->row_count = row_count;
+    uint64_t blocks = 0, bytes = 0;
     for (size_t i = 0; i < row_count; i++) {
-        snapshot->blocks += snapshot->rows[i].live;
-        snapshot->bytes += snapshot->rows[i].size * snapshot->rows[i].live;
+        blocks += snapshot->rows[i].live;
+        bytes += snapshot->rows[i].size * snapshot->rows[i].live;
     }
+    hl_snapshot_seal_summed(snapshot, row_count, blocks, bytes);
+}
+
+void hl_snapshot_seal_summed(hl_snapshot *snapshot, size_t row_count, uint64_t blocks, uint64_t bytes)
+{
+    snapshot->row_count = row_count;
+    snapshot->blocks = blocks;
+    snapshot->bytes = bytes;
     atomic_fetch_add_explicit(&bytes_alive, row_count * sizeof(hl_row), memory_order_relaxed);
 }
 
@@ -58,7 +78,11 @@ void hl_snapshot_drop(hl_snapshot *snapshot)
         hl_book_unpin(snapshot->book, snapshot->pin);
     hl_book_drop(snapshot->book);
     atomic_fetch_sub_explicit(&bytes_alive, snapshot->row_count * sizeof(hl_row), memory_order_relaxed);
-    hl_os_free(snapshot->rows);
+    size_t pages = bytes_of_pages(snapshot->room);
+    if (pages != 0)
+        hl_os_unmap(snapshot->rows, pages);
+    else
+        hl_os_free(snapshot->rows);
     hl_os_free(snapshot);
 }
 

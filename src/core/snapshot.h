@@ -46,6 +46,7 @@ typedef struct {
     uint32_t nframe; /* the frame limit the traces were cut at */
     hl_origins origins;
     size_t row_count;
+    size_t room; /* for rows */
     uint64_t blocks;
     uint64_t bytes;
     hl_row *rows;
@@ -55,6 +56,8 @@ typedef struct {
  * hl_snapshot_seal, which computes the totals. */
 hl_status hl_snapshot_new(hl_book *book, size_t rows, hl_snapshot **snapshot) HL_MUST_USE;
 void hl_snapshot_seal(hl_snapshot *snapshot, size_t row_count);
+/* The same for a caller who has added the totals up. */
+void hl_snapshot_seal_summed(hl_snapshot *snapshot, size_t row_count, uint64_t blocks, uint64_t bytes);
 /* The same with the book and the pin of `source`: for rows that name nothing but what `source` names. */
 hl_status hl_snapshot_derive(const hl_snapshot *source, size_t rows, hl_snapshot **snapshot) HL_MUST_USE;
 hl_snapshot *hl_snapshot_hold(hl_snapshot *snapshot);

@@ -180,4 +180,29 @@ static void failures_leak_nothing(void)
     hl_book_drop(book);
 }
 
-CHECK_MAIN(TEST(random_filters), TEST(no_filter_copies), TEST(keeps_what_it_names), TEST(failures_leak_nothing))
+/* So many rows have pages of their own, of which the last is not full. */
+static void many_rows(void)
+{
+    enum { ROWS = 200001 };
+    uint64_t seed = 5;
+    hl_book *book = sample_book(false);
+    hl_snapshot *few = sample_snapshot(book, 300, 4, 20, &seed), *many;
+    size_t before = hl_snapshot_memory();
+    CHECK_OR_RETURN(hl_snapshot_new(book, ROWS, &many) == HL_OK);
+    CHECK(many->rows[0].live == 0 && many->rows[ROWS - 1].live == 0);
+    for (size_t i = 0; i < ROWS; i++)
+        many->rows[i] = few->rows[i % few->row_count];
+    hl_snapshot_seal(many, ROWS);
+    CHECK_EQUAL(hl_snapshot_memory(), before + ROWS * sizeof(hl_row));
+    hl_filter filters[] = {pattern_filter(true, "*.py"), pattern_filter(false, "/lib/*")};
+    filters[1].all_frames = true;
+    check_filtered(many, filters, 1);
+    check_filtered(many, filters, 2);
+    hl_snapshot_drop(many);
+    CHECK_EQUAL(hl_snapshot_memory(), before);
+    hl_snapshot_drop(few);
+    hl_book_drop(book);
+}
+
+CHECK_MAIN(TEST(random_filters), TEST(no_filter_copies), TEST(keeps_what_it_names), TEST(failures_leak_nothing),
+           TEST(many_rows))

@@ -112,10 +112,14 @@ static void compare_snapshot(history *h, bool peak)
         return;
     }
     CHECK_EQUAL(snapshot->bytes, peak ? h->peak : h->traced);
-    uint64_t per_stack[STACKS] = {0}, per_line[STACKS] = {0};
-    for (int i = 0; i < BLOCKS; i++)
-        if (blocks[i].entered)
-            per_stack[blocks[i].stack] += blocks[i].size * 3 + 1;
+    uint64_t per_stack[STACKS] = {0}, per_line[STACKS] = {0}, entered = 0;
+    for (int i = 0; i < BLOCKS; i++) {
+        if (!blocks[i].entered)
+            continue;
+        per_stack[blocks[i].stack] += blocks[i].size * 3 + 1;
+        entered++;
+    }
+    CHECK_EQUAL(snapshot->blocks, entered);
     for (size_t i = 0; i < snapshot->row_count; i++) {
         const hl_row *row = &snapshot->rows[i];
         per_line[stack_of(snapshot->book, row->stack)] += row->live * (row->size * 3 + 1);
