@@ -10,6 +10,7 @@
 #define HL_CODES_H
 
 #include "book.h"
+#include "linetable.h"
 
 typedef uint32_t hl_code_id;
 
@@ -18,6 +19,7 @@ typedef struct {
     hl_string_id file;
     hl_string_id name;
     uint32_t first; /* list of what was learnt of its instructions */
+    hl_linetable_place place;
 } hl_code;
 
 typedef struct {
@@ -61,9 +63,9 @@ void hl_codes_forget(hl_codes *codes, hl_book *book, uintptr_t address);
 /* Forget them all: some may have died unseen. */
 void hl_codes_forget_all(hl_codes *codes, hl_book *book);
 
-static inline const hl_code *hl_codes_at(const hl_codes *codes, hl_code_id id)
+static inline hl_code *hl_codes_at(const hl_codes *codes, hl_code_id id)
 {
-    return (const hl_code *)hl_table_at(&codes->codes, id);
+    return hl_table_at(&codes->codes, id);
 }
 
 static inline hl_recent *hl_codes_recent(const hl_codes *codes, uintptr_t instruction)

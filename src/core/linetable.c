@@ -33,12 +33,16 @@ static bool read_svarint(const uint8_t *at, const uint8_t *end, int64_t *value)
     return false;
 }
 
-uint32_t hl_linetable_line(const uint8_t *table, size_t length, int first_line, size_t offset)
+uint32_t hl_linetable_line(const uint8_t *table, size_t length, int first_line, size_t offset,
+                           hl_linetable_place *place)
 {
-    const uint8_t *at = table, *end = table + length;
-    size_t covered = 0; /* bytes of bytecode that the entries read so far stand for */
-    int64_t line = first_line;
+    if (offset < place->covered)
+        *place = (hl_linetable_place){0};
+    const uint8_t *at = table + place->at, *end = table + length;
+    size_t covered = place->covered;
+    int64_t line = first_line + place->delta;
     while (at < end) {
+        *place = (hl_linetable_place){.at = (size_t)(at - table), .covered = covered, .delta = line - first_line};
         uint8_t head = *at++;
         if ((head & 0x80) == 0)
             return 0;

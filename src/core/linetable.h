@@ -9,8 +9,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Where the last reading stopped, so that the next one of the same table, which mostly asks for a later instruction, goes
+ * on from there: else a function of ten thousand lines would be read ten thousand times. Begins as zeros. */
+typedef struct {
+    size_t at;      /* the entry found, as an offset into the table */
+    size_t covered; /* bytes of bytecode that the entries before it stand for */
+    int64_t delta;  /* the line they lead to, less the first */
+} hl_linetable_place;
+
 /* The line of the instruction at byte `offset` of the bytecode, or 0 when it has none. The same answer as
  * PyCode_Addr2Line gives, but for its -1 and any negative line, which are 0 here. */
-uint32_t hl_linetable_line(const uint8_t *table, size_t length, int first_line, size_t offset);
+uint32_t hl_linetable_line(const uint8_t *table, size_t length, int first_line, size_t offset,
+                           hl_linetable_place *place);
 
 #endif

@@ -82,7 +82,8 @@ hl_status hl_resolve_location(hl_ledger *ledger, const void *frame, hl_location_
     const uint8_t *table = (const uint8_t *)PyBytes_AS_STRING(code->co_linetable);
     size_t length = (size_t)PyBytes_GET_SIZE(code->co_linetable);
     size_t offset = instruction - hl_frames_first_instruction(code);
-    uint32_t line = hl_linetable_line(table, length, code->co_firstlineno, offset);
+    hl_linetable_place *place = &hl_codes_at(&ledger->codes, id)->place;
+    uint32_t line = hl_linetable_line(table, length, code->co_firstlineno, offset, place);
     return hl_codes_learn(&ledger->codes, ledger->book, id, instruction, line, location);
 }
 

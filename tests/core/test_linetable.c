@@ -55,7 +55,8 @@ static uint32_t line_of(const uint8_t *table, size_t length, int first_line, siz
     uint8_t *copy = malloc(length);
     if (length != 0)
         memcpy(copy, table, length);
-    uint32_t line = hl_linetable_line(copy, length, first_line, offset);
+    hl_linetable_place place = {0};
+    uint32_t line = hl_linetable_line(copy, length, first_line, offset, &place);
     free(copy);
     return line;
 }
@@ -73,6 +74,29 @@ static void agrees_with_the_interpreter(void)
         CHECK_EQUAL(line_of(given->table, given->length, given->first_line, offset), 0);
         CHECK_EQUAL(line_of(given->table, given->length, given->first_line, SIZE_MAX), 0);
     }
+}
+
+/* In any order, one reading after another gives what each would give alone. */
+static void goes_on_where_the_last_reading_stopped(void)
+{
+    uint64_t seed = 3;
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
+        const vector *given = &vectors[i];
+        hl_linetable_place place = {0};
+        for (int j = 0; j < 500; j++) {
+            size_t offset = check_below(&seed, 120);
+            uint32_t alone = line_of(given->table, given->length, given->first_line, offset);
+            CHECK_EQUAL(hl_linetable_line(given->table, given->length, given->first_line, offset, &place), alone);
+            CHECK(alone == 0 || place.covered <= offset);
+        }
+    }
+    /* Going forward reads each entry once: an entry that is wrong now but was read before is not looked at again. */
+    uint8_t table[] = {0x80, 0x00, 0xd8, 0x00, 0x00, 0xd8, 0x00, 0x00};
+    hl_linetable_place place = {0};
+    CHECK_EQUAL(hl_linetable_line(table, sizeof table, 7, 2, &place), 8);
+    table[0] = 0;
+    CHECK_EQUAL(hl_linetable_line(table, sizeof table, 7, 4, &place), 9);
+    CHECK_EQUAL(hl_linetable_line(table, sizeof table, 7, 0, &place), 0);
 }
 
 static void a_table_cut_short_says_nothing_wrong(void)
@@ -132,5 +156,6 @@ static void survives_random_bytes(void)
     CHECK(true);
 }
 
-CHECK_MAIN(TEST(agrees_with_the_interpreter), TEST(a_table_cut_short_says_nothing_wrong), TEST(forms_one_by_one),
-           TEST(wrong_tables_give_no_line), TEST(survives_random_bytes))
+CHECK_MAIN(TEST(agrees_with_the_interpreter), TEST(goes_on_where_the_last_reading_stopped),
+           TEST(a_table_cut_short_says_nothing_wrong), TEST(forms_one_by_one), TEST(wrong_tables_give_no_line),
+           TEST(survives_random_bytes))
