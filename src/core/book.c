@@ -23,6 +23,8 @@ hl_status hl_book_new(bool stable, hl_book **book)
         return HL_NO_MEMORY;
     made->holders = 1;
     made->pin_clock = 1;
+    made->seed = stable ? 0 : hl_os_random();
+    made->stack_base = stable ? HL_STACK_BASE : hl_os_random() | 1;
     hl_status status = hl_pool_new(&made->pool);
     if (status == HL_OK)
         status = hl_table_open(&made->strings, sizeof(hl_string), MOST_STRINGS, stable);
@@ -58,9 +60,9 @@ void hl_book_drop(hl_book *book)
 
 /* Strings. */
 
-static uint32_t hash_bytes(const char *bytes, size_t length)
+static uint32_t hash_bytes(uint64_t seed, const char *bytes, size_t length)
 {
-    uint64_t hash = length;
+    uint64_t hash = seed ^ length;
     for (; length >= 8; bytes += 8, length -= 8) {
         uint64_t word;
         memcpy(&word, bytes, 8);
@@ -75,7 +77,7 @@ hl_status hl_book_string(hl_book *book, const char *bytes, size_t length, hl_str
 {
     if (length > UINT32_MAX)
         return HL_FULL;
-    uint32_t hash = hash_bytes(bytes, length);
+    uint32_t hash = hash_bytes(book->seed, bytes, length);
     for (uint32_t at = hl_table_first(&book->strings, hash); at != 0; at = hl_table_link(&book->strings, at)->next) {
         hl_string *string = hl_table_at(&book->strings, at);
         if (hl_table_link(&book->strings, at)->hash == hash && string->length == length &&
@@ -107,24 +109,35 @@ void hl_book_release_string(hl_book *book, hl_string_id id)
     hl_table_remove(&book->strings, id);
 }
 
-/* Locations. All locations of one (file, line) stand in the same chain, because the function is not hashed; the first
- * of them that was made represents the line. It is kept alive by the others. */
+/* Locations. The first location that was made of a (file, line) represents the line, and is found by these two; it is
+ * kept alive by the others, which are found by it and their function. */
 
 hl_status hl_book_location(hl_book *book, hl_string_id file, uint32_t line, hl_string_id name, hl_location_id *id)
 {
-    uint32_t hash = (uint32_t)hl_mix((uint64_t)file << 32 | line);
-    hl_location_id line_id = 0;
+    uint32_t hash = (uint32_t)hl_mix(book->seed ^ ((uint64_t)file << 32 | line));
+    hl_location_id line_id = 0, found = 0;
     for (uint32_t at = hl_table_first(&book->locations, hash); at != 0;
          at = hl_table_link(&book->locations, at)->next) {
-        hl_location *location = hl_table_at(&book->locations, at);
-        if (location->file != file || location->line != line)
-            continue;
-        if (location->name == name) {
-            location->refs++;
-            *id = at;
-            return HL_OK;
+        const hl_location *location = hl_table_at(&book->locations, at);
+        if (location->file == file && location->line == line && location->line_id == at) {
+            line_id = at;
+            found = location->name == name ? at : 0;
+            break;
         }
-        line_id = location->line_id;
+    }
+    if (line_id != 0 && found == 0) {
+        hash = (uint32_t)hl_mix(book->seed ^ ((uint64_t)line_id << 32 | name));
+        for (found = hl_table_first(&book->locations, hash); found != 0;
+             found = hl_table_link(&book->locations, found)->next) {
+            const hl_location *location = hl_table_at(&book->locations, found);
+            if (location->line_id == line_id && location->name == name)
+                break;
+        }
+    }
+    if (found != 0) {
+        ((hl_location *)hl_table_at(&book->locations, found))->refs++;
+        *id = found;
+        return HL_OK;
     }
     hl_status status = hl_table_add(&book->locations, hash, id);
     if (status != HL_OK)
@@ -159,7 +172,7 @@ hl_status hl_book_stack(hl_book *book, const hl_location_id *locations, uint32_t
 {
     uint64_t hash = 0;
     for (uint32_t i = depth; i > 0; i--)
-        hash = hash * HL_STACK_BASE + locations[i - 1];
+        hash = hash * book->stack_base + locations[i - 1];
     return hl_book_stack_hashed(book, hash, locations, depth, total, id);
 }
 

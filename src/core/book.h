@@ -62,6 +62,9 @@ struct hl_book {
     hl_table strings;
     hl_table locations;
     hl_table stacks;
+    uint64_t seed; /* of all hashes. A private book may be filled from a file, whose author must not know it: */
+    uint64_t
+        stack_base; /* names that fall into one chain would make interning quadratic. A ledger's book has fixed ones */
     uint32_t pin_clock; /* grows with every pin; this and the three below: hl_book_pin_lock */
     hl_pin *pins;       /* ascending */
     uint32_t pin_count;
@@ -83,7 +86,8 @@ hl_status hl_book_location(hl_book *book, hl_string_id file, uint32_t line, hl_s
                            hl_location_id *id) HL_MUST_USE;
 hl_status hl_book_stack(hl_book *book, const hl_location_id *locations, uint32_t depth, uint32_t total,
                         hl_stack_id *id) HL_MUST_USE;
-/* The same, where the caller has the hash: a polynomial in HL_STACK_BASE over the locations, the newest last. */
+/* The same in a ledger's book, where the caller has the hash: a polynomial in HL_STACK_BASE over the locations, the
+ * newest last. */
 hl_status hl_book_stack_hashed(hl_book *book, uint64_t hash, const hl_location_id *locations, uint32_t depth,
                                uint32_t total, hl_stack_id *id) HL_MUST_USE;
 #define HL_STACK_BASE UINT64_C(0xd1342543de82ef95)

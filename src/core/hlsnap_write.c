@@ -34,6 +34,7 @@ typedef struct {
     uint32_t node_count, node_room;
     uint32_t *slots; /* open addressing: node numbers, 0 is free */
     uint32_t slot_count;
+    uint64_t seed; /* of the slots' hashes: the names may come from a file whose author must not know it */
     /* The stack written last: its nodes and the locations in the book, oldest first. */
     uint32_t *path;
     hl_location_id *path_locations;
@@ -129,7 +130,7 @@ static uint32_t put_location(writer *w, hl_location_id id)
 
 static uint32_t slot_of(const writer *w, uint32_t parent, uint32_t location)
 {
-    return (uint32_t)hl_mix((uint64_t)parent << 32 | location) & (w->slot_count - 1);
+    return (uint32_t)hl_mix(w->seed ^ ((uint64_t)parent << 32 | location)) & (w->slot_count - 1);
 }
 
 /* The child of `parent` at `location`, or 0. */
@@ -350,7 +351,7 @@ static void put_rows(writer *w, const hl_snapshot *snapshot)
 hl_status hl_hlsnap_write(const hl_snapshot *const *snapshots, size_t count, const hl_hlsnap_section *sections,
                           size_t section_count, hl_hlsnap_file *file)
 {
-    writer w = {.book = snapshots[0]->book, .status = HL_OK};
+    writer w = {.book = snapshots[0]->book, .seed = hl_os_random(), .status = HL_OK};
     hl_hlsnap_crc_open(&w.crc);
     if (count > HL_HLSNAP_MOST_SNAPSHOTS || section_count > HL_HLSNAP_MOST_SECTIONS)
         w.status = HL_FULL;

@@ -336,5 +336,65 @@ static void frames_are_bounded_by_bytes(void)
     drop_content(&content);
 }
 
+/* Undo hl_mix. */
+static uint64_t unmixed(uint64_t x)
+{
+    uint64_t inverse = 1; /* of the factor, modulo 2^64: each step doubles the bits that are right */
+    for (int i = 0; i < 6; i++)
+        inverse *= 2 - 0xd6e8feb86659fd93u * inverse;
+    for (int i = 0; i < 2; i++)
+        x = (x ^ x >> 32) * inverse;
+    return x ^ x >> 32;
+}
+
+static uint32_t longest_chain(const hl_table *table)
+{
+    uint32_t longest = 0;
+    for (uint32_t bucket = 0; bucket < table->buckets; bucket++) {
+        uint32_t length = 0;
+        for (uint32_t id = hl_table_first(table, bucket); id != 0; id = hl_table_link(table, id)->next)
+            length++;
+        longest = length > longest ? length : longest;
+    }
+    return longest;
+}
+
+/* Names chosen to have the same hash in a ledger's book: a file of them must not make interning quadratic. */
+static void chains_cannot_be_made_long(void)
+{
+    enum { FLOOD = 2000, LONGEST = 50 };
+    static uint32_t ids[FLOOD];
+    hl_book *book;
+    hl_string_id file;
+    CHECK_OR_RETURN(hl_book_new(false, &book) == HL_OK && hl_book_string(book, "f", 1, &file) == HL_OK);
+    for (uint64_t i = 0; i < FLOOD; i++) {
+        uint64_t word = unmixed(unmixed(i << 32)) ^ 8;
+        char bytes[8];
+        hl_string_id id;
+        memcpy(bytes, &word, 8);
+        CHECK_OR_RETURN(hl_book_string(book, bytes, 8, &id) == HL_OK);
+    }
+    CHECK(longest_chain(&book->strings) < LONGEST);
+    for (uint32_t line = 0, count = 0; count < FLOOD; line++)
+        if ((hl_mix((uint64_t)file << 32 | line) & 0xfff) == 0)
+            CHECK_OR_RETURN(hl_book_location(book, file, line, 0, &ids[count++]) == HL_OK);
+    CHECK(longest_chain(&book->locations) < LONGEST);
+    for (uint32_t i = 0; i < FLOOD; i++) { /* a line with many functions, which the strings above name */
+        hl_location_id id;
+        CHECK_OR_RETURN(hl_book_location(book, file, 7, i + 1, &id) == HL_OK);
+    }
+    CHECK(longest_chain(&book->locations) < LONGEST);
+    for (uint32_t pair = 0, count = 0; count < FLOOD; pair++) {
+        hl_location_id locations[] = {ids[pair % FLOOD], ids[pair / FLOOD]};
+        hl_stack_id id;
+        if ((hl_mix(locations[1] * HL_STACK_BASE + locations[0]) & 0x3ff) != 0)
+            continue;
+        CHECK_OR_RETURN(hl_book_stack(book, locations, 2, 0, &id) == HL_OK);
+        count++;
+    }
+    CHECK(longest_chain(&book->stacks) < LONGEST);
+    hl_book_drop(book);
+}
+
 CHECK_MAIN(TEST(offences_are_named), TEST(extremes_are_read), TEST(doubles_are_one), TEST(sections_stand_in_order),
-           TEST(versions_are_told_apart), TEST(frames_are_bounded_by_bytes))
+           TEST(versions_are_told_apart), TEST(frames_are_bounded_by_bytes), TEST(chains_cannot_be_made_long))
