@@ -58,13 +58,13 @@ def _follow(path):
     """The file that a symbolic link leads to, which need not be there; None for what only the kernel can follow."""
     with _OwnWork():
         for _ in range(40):
+            if os.fsencode(path).startswith((b"/proc/", b"/dev/fd/")):
+                return None
             try:
                 target = os.readlink(path)
             except OSError:
                 return path
             path = os.path.join(os.path.dirname(path), target)
-            if os.fsencode(path).startswith((b"/proc/", b"/dev/fd/")):
-                return None
         return None
 
 
