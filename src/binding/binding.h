@@ -169,7 +169,8 @@ enum {
 hl_source *hl_convert_traces(hl_state *state, PyObject *traces, int needs);
 /* The same for a file: the order of the traces is kept, those that are alike and follow each other share a row, and a
  * trace may lack its total. In a book a stack has one total: where that cannot say what the traces say, *totals is
- * what the section TOTL has to say, as bytes, and no trace shares its row; else NULL. Errors say which trace is to blame. */
+ * what the section TOTL has to say, as bytes, and no trace shares its row; else NULL. Errors say which trace is to
+ * blame. */
 hl_source *hl_convert_for_file(hl_state *state, PyObject *traces, PyObject **totals);
 
 /* --- the types; each file has the struct, the constructor and the methods --- */

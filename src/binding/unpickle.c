@@ -1,8 +1,8 @@
 /* unpickle.c: the quick part of heapledger/_unpickle.py, which reads pickles of snapshots.
  *
  * Nearly all of such a pickle are tuples of small numbers and of things in the memo. Runs of instructions for these are
- * carried out here, on the lists that the Python code keeps; whatever else there is, and whatever is wrong, is left to it.
- * So this file has no errors of its own, and both together do what the Python code alone would do.
+ * carried out here, on the lists that the Python code keeps; whatever else there is, and whatever is wrong, is left to
+ * it. So this file has no errors of its own, and both together do what the Python code alone would do.
  *
  * Threading: the GIL. The lists are nobody else's.
  */
