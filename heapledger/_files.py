@@ -20,6 +20,7 @@ from heapledger._ledger import (
     _file_prepare,
     _file_read,
     _file_snapshot,
+    _file_totals,
     _file_write,
     _OwnWork,
     _snapshot_facts,
@@ -57,13 +58,13 @@ def _follow(path):
     """The file that a symbolic link leads to, which need not be there; None for what only the kernel can follow."""
     with _OwnWork():
         for _ in range(40):
+            if os.fsencode(path).startswith((b"/proc/", b"/dev/fd/")):
+                return None
             try:
                 target = os.readlink(path)
             except OSError:
                 return path
             path = os.path.join(os.path.dirname(path), target)
-            if os.fsencode(path).startswith((b"/proc/", b"/dev/fd/")):
-                return None
         return None
 
 
@@ -183,7 +184,7 @@ def _to_hlsnap(snapshot, traces, attributes):
         if attributes:
             sections.append((_ATTRIBUTES, _plain.encode(attributes)))
         if totals is not None:
-            sections.append((_TOTALS, _plain.encode(totals)))
+            sections.append((_TOTALS, totals))
         return _file_write(native, tuple(sections))
 
 
@@ -231,36 +232,41 @@ class _Pickle:
 # Bytes to snapshots
 
 
-def _section(sections, kind, expected, whole):
-    """(offset, value) of a section that is there once or not at all: None."""
+def _section(sections, kind):
+    """(offset, bytes) of a section that is there once or not at all: None."""
     with _OwnWork():
         found = None
         for one, offset, content in sections:
-            if one != kind:
-                continue
-            if found is not None:
+            if one == kind and found is not None:
                 raise _plain.Malformed("a section is there twice", offset)
-            try:
-                value = _plain.decode(content, whole)
-            except _plain.Malformed as error:
-                raise _plain.Malformed(error.args[0], offset + error.args[1]) from None
-            if type(value) is not expected:
-                raise _plain.Malformed(f"a section is not a {expected.__name__}", offset)
-            found = offset, value
+            if one == kind:
+                found = offset, content
         return found
 
 
-def _with_totals(traces, offset, totals):
+def _dict_section(sections, kind, whole):
+    """(offset, dict) of a section that is there once or not at all: None."""
+    with _OwnWork():
+        found = _section(sections, kind)
+        if found is None:
+            return None
+        offset, content = found
+        try:
+            value = _plain.decode(content, whole)
+        except _plain.Malformed as error:
+            raise _plain.Malformed(error.args[0], offset + error.args[1]) from None
+        if type(value) is not dict:
+            raise _plain.Malformed("a section is not a dict", offset)
+        return offset, value
+
+
+def _with_totals(traces, offset, totals, whole):
     """The traces with totals that the stacks of the file do not have."""
     with _OwnWork():
-        if len(totals) != len(traces):
-            raise _plain.Malformed("there are not as many totals as traces", offset)
-        result = traces._traces
-        for index, total in enumerate(totals):
-            if total is not None and (type(total) is not int or total < 0):
-                raise _plain.Malformed("a total is not a number", offset)
-            result[index] = (*result[index][:3], total)
-        return _Traces(result)
+        try:
+            return _Traces(_file_totals(traces, totals, whole))
+        except ValueError as error:
+            raise _plain.Malformed(error.args[0], offset) from None
 
 
 def _from_hlsnap(data):
@@ -269,11 +275,11 @@ def _from_hlsnap(data):
         traces, limit = snapshots[0]
         # Sections of newer files may be longer than what we know of them.
         whole = int.from_bytes(data[_MINOR], "little") <= _KNOWN_MINOR
-        metadata = _section(sections, _METADATA, dict, whole)
-        attributes = _section(sections, _ATTRIBUTES, dict, whole)
-        totals = _section(sections, _TOTALS, list, whole)
+        metadata = _dict_section(sections, _METADATA, whole)
+        attributes = _dict_section(sections, _ATTRIBUTES, whole)
+        totals = _section(sections, _TOTALS)
         if totals is not None:
-            traces = _with_totals(traces, *totals)
+            traces = _with_totals(traces, *totals, whole)
         snapshot = _file_snapshot(traces, limit, None if metadata is None else _plain.encode(metadata[1]))
         if attributes is not None:
             offset, named = attributes

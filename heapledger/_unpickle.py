@@ -5,13 +5,16 @@ that pickles of snapshots consist of: those of protocols 2 to 5 for plain data a
 makes plain data only, calls nothing that the file names, and allocates no more than a multiple of the file's length;
 the one in the standard library makes room for whatever place in its memo, or length of a text, a few bytes announce.
 
+Most of a file are runs of a few instructions, which ``src/binding/unpickle.c`` carries out; it leaves all others, and
+all that is wrong, to the code here.
+
 The file's ``Snapshot`` and ``_Traces`` come out as ``_Object``s, which ``read`` checks and takes apart.
 """
 
 from struct import Struct
 from struct import error as StructError
 
-from heapledger._ledger import _OwnWork
+from heapledger._ledger import _OwnWork, _unpickle_check, _unpickle_run
 
 _MODULES = ("tracemalloc", "heapledger", "heapledger._ledger")
 _SETS = {"set": set, "frozenset": frozenset}
@@ -133,44 +136,42 @@ def _apply(stack, marks, budget, code, at):
 
 
 def _run(data):
-    """What the pickle stands for. One loop, as a call for each instruction would take several times as long."""
+    """What the pickle stands for. `...` stands for places of the memo that nothing was put into."""
     with _OwnWork():
-        stack, marks, memo, budget, at, after = [], [], {}, [len(data)], 0, 0
+        stack, marks, memo, budget, at, after = [], [], [], [len(data)], 0, 0
         push = stack.append
         try:
             while True:
-                at = after
+                at = _unpickle_run(data, after, stack, marks, memo)
                 code = data[at]
                 after = at + 1
                 if code == 0x4B:  # BININT1
                     push(data[after])
                     after += 1
-                elif code == 0x94:  # MEMOIZE
-                    memo[len(memo)] = stack[-1]
-                elif code == 0x28:  # MARK
-                    marks.append(len(stack))
-                elif code == 0x74:  # TUPLE
-                    start = marks.pop()
-                    stack[start:] = (tuple(stack[start:]),)
-                elif code == 0x68:  # BINGET
-                    push(memo[data[after]])
-                    after += 1
-                elif code == 0x6A:  # LONG_BINGET
-                    push(memo[_UINT32(data, after)[0]])
-                    after += 4
                 elif code == 0x4D:  # BININT2
                     push(_INT16(data, after)[0])
                     after += 2
-                elif code == 0x86:  # TUPLE2
-                    stack[-2:] = ((stack[-2], stack[-1]),)
+                elif code == 0x94:  # MEMOIZE
+                    memo.append(stack[-1])
+                elif code == 0x71 or code == 0x72:  # BINPUT, LONG_BINPUT
+                    place, after = (data[after], after + 1) if code == 0x71 else (_UINT32(data, after)[0], after + 4)
+                    if place > len(data):
+                        raise Malformed(f"has no room for {place} things", at)
+                    memo.extend([...] * (place - len(memo) + 1))
+                    memo[place] = stack[-1]
+                elif code == 0x68 or code == 0x6A:  # BINGET, LONG_BINGET
+                    place, after = (data[after], after + 1) if code == 0x68 else (_UINT32(data, after)[0], after + 4)
+                    if memo[place] is ...:
+                        raise Malformed("an instruction needs what is not there", at)
+                    push(memo[place])
+                elif code == 0x28:  # MARK
+                    marks.append(len(stack))
+                elif code == 0x74:  # TUPLE
+                    push(tuple(_pop_mark(stack, marks, at)))
                 elif code == 0x85:  # TUPLE1
                     stack[-1] = (stack[-1],)
-                elif code == 0x71:  # BINPUT
-                    memo[data[after]] = stack[-1]
-                    after += 1
-                elif code == 0x72:  # LONG_BINPUT
-                    memo[_UINT32(data, after)[0]] = stack[-1]
-                    after += 4
+                elif code == 0x86:  # TUPLE2
+                    stack[-2:] = ((stack[-2], stack[-1]),)
                 elif code == 0x8C or code == 0x58 or code == 0x8D or code == 0x43 or code == 0x42 or code == 0x8E:
                     if code == 0x8C or code == 0x43:  # SHORT_BINUNICODE, SHORT_BINBYTES
                         size, start = data[after], after + 1
@@ -262,26 +263,6 @@ def _check_plain(value, most, name):
                 raise Malformed(f"{name} is not plain data", 0)
 
 
-def _check_traces(traces):
-    """Each trace is (domain, size, frames, total), the total may be missing, and a frame is (file, line)."""
-    with _OwnWork():
-        checked = set()
-        for index, trace in enumerate(traces):
-            if type(trace) is not tuple or not 3 <= len(trace) <= 4:
-                raise Malformed(f"trace {index} is not a tuple of 4", 0)
-            frames = trace[2]
-            if type(trace[0]) is not int or type(trace[1]) is not int or type(frames) is not tuple:
-                raise Malformed(f"trace {index} has no domain, size and frames", 0)
-            if len(trace) == 4 and trace[3] is not None and type(trace[3]) is not int:
-                raise Malformed(f"trace {index} has a total that is no number", 0)
-            if id(frames) in checked:
-                continue
-            checked.add(id(frames))
-            for frame in frames:
-                if type(frame) is not tuple or (*map(type, frame),) != (str, int):
-                    raise Malformed(f"trace {index} has a frame that is not a file and a line", 0)
-
-
 def read(data):
     """(list of traces, attributes) of the snapshot that the bytes are a pickle of."""
     with _OwnWork():
@@ -295,7 +276,9 @@ def read(data):
         traces = traces.state.pop("_traces", None) if len(traces.state) == 1 else None
         if type(traces) is not list:
             raise Malformed("is a pickle of a snapshot whose traces are no list", 0)
-        _check_traces(traces)
+        wrong = _unpickle_check(traces)
+        if wrong is not None:
+            raise Malformed("trace %d %s" % wrong, 0)
         if "traceback_limit" not in attributes:
             raise Malformed("is a pickle of a snapshot without its frame limit", 0)
         for name, value in attributes.items():

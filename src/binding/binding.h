@@ -169,8 +169,9 @@ enum {
 /* A source with one row per trace of a sequence of plain tuples; a row's `allocated` is the trace's index. */
 hl_source *hl_convert_traces(hl_state *state, PyObject *traces, int needs);
 /* The same for a file: the order of the traces is kept, those that are alike and follow each other share a row, and a
- * trace may lack its total. In a book a stack has one total: where that cannot say what the traces say, *totals is a list
- * of all the traces' totals and no trace shares its row, else NULL. Errors say which trace is to blame. */
+ * trace may lack its total. In a book a stack has one total: where that cannot say what the traces say, *totals is
+ * what the section TOTL has to say, as bytes, and no trace shares its row; else NULL. Errors say which trace is to
+ * blame. */
 hl_source *hl_convert_for_file(hl_state *state, PyObject *traces, PyObject **totals);
 
 /* --- the types; each file has the struct, the constructor and the methods --- */
@@ -241,6 +242,7 @@ PyObject *hl_facts_process(PyObject *module, PyObject *unused);
 PyObject *hl_files_prepare(PyObject *module, PyObject *args);
 PyObject *hl_files_write(PyObject *module, PyObject *args);
 PyObject *hl_files_read(PyObject *module, PyObject *data);
+PyObject *hl_files_totals(PyObject *module, PyObject *args);
 PyObject *hl_files_snapshot(PyObject *module, PyObject *args);
 PyObject *hl_files_facts(PyObject *module, PyObject *snapshot);
 
@@ -252,6 +254,11 @@ PyObject *hl_snapshot_merge(PyObject *type, PyObject *args, PyObject *kwargs);
 
 /* Snapshot.filter_traces, given the traces attribute: the new traces object, or a list for the caller to wrap. */
 PyObject *hl_selection_filter(hl_state *state, PyObject *traces, PyObject *filters);
+
+/* --- unpickle.c --- */
+
+PyObject *hl_unpickle_run(PyObject *module, PyObject *args);
+PyObject *hl_unpickle_check(PyObject *module, PyObject *traces);
 
 /* --- functions.c --- */
 

@@ -27,8 +27,9 @@ typedef struct {
     Py_ssize_t locations_room;
     int needs;
     unsigned __int128 weighed; /* sum of size x depth: no group's sum can exceed it */
-    PyObject *totals;          /* for a file: the traces' totals, None or an int; else NULL */
-    bool totals_differ;        /* from what the book says */
+    uint8_t *totals;           /* for a file: the traces' totals, as the section TOTL has them; else NULL */
+    size_t totals_length;
+    bool totals_differ; /* from what the book says */
 } conversion;
 
 static bool check(hl_status status)
@@ -250,7 +251,7 @@ static void conversion_free(conversion *work)
         Py_XDECREF(work->memo[i].traceback);
     hl_os_free(work->memo);
     hl_os_free(work->locations);
-    Py_XDECREF(work->totals);
+    hl_os_free(work->totals);
 }
 
 hl_source *hl_convert_traces(hl_state *state, PyObject *traces, int needs)
@@ -271,6 +272,8 @@ hl_source *hl_convert_traces(hl_state *state, PyObject *traces, int needs)
 
 /* --- for a file --- */
 
+enum { LONGEST_TOTAL = 5 }; /* a number up to 2^32, seven bits a byte */
+
 /* The book holds the total that a stack is first seen with; 0 stands there for None. */
 static bool enter_total(conversion *work, PyObject *total, hl_stack_id stack, bool is_new)
 {
@@ -282,7 +285,11 @@ static bool enter_total(conversion *work, PyObject *total, hl_stack_id stack, bo
         hl_book_set_total(work->book, stack, (uint32_t)number);
     if (hl_book_get_stack(work->book, stack)->total != number || (number == 0 && total != Py_None))
         work->totals_differ = true;
-    return PyList_Append(work->totals, total) == 0;
+    uint64_t code = total == Py_None ? 0 : number + 1;
+    for (; code > 127; code >>= 7)
+        work->totals[work->totals_length++] = (uint8_t)(code | 128);
+    work->totals[work->totals_length++] = (uint8_t)code;
+    return true;
 }
 
 static bool enter_for_file(conversion *work, PyObject *trace, hl_row *row)
@@ -345,8 +352,10 @@ hl_source *hl_convert_for_file(hl_state *state, PyObject *traces, PyObject **tot
         return NULL;
     Py_ssize_t count = PyTuple_GET_SIZE(copy), done = 0;
     conversion work = {.source = new_private_source(state, (size_t)count), .needs = HL_NEED_DOMAINS};
-    work.totals = work.source != NULL ? PyList_New(0) : NULL;
-    if (work.totals != NULL) {
+    work.totals = hl_os_alloc((size_t)count + 1, LONGEST_TOTAL);
+    if (work.totals == NULL)
+        PyErr_NoMemory();
+    if (work.source != NULL && work.totals != NULL) {
         hl_row *rows = work.source->snapshot->rows;
         work.book = work.source->snapshot->book;
         while (done < count && enter_for_file(&work, PyTuple_GET_ITEM(copy, done), &rows[done]))
@@ -357,9 +366,11 @@ hl_source *hl_convert_for_file(hl_state *state, PyObject *traces, PyObject **tot
             hl_snapshot_seal(work.source->snapshot,
                              work.totals_differ ? (size_t)count : join_equal_neighbours(rows, (size_t)count));
     }
-    if (work.totals == NULL || done < count)
+    *totals = NULL;
+    if (done == count && work.totals != NULL && work.totals_differ)
+        *totals = PyBytes_FromStringAndSize((const char *)work.totals, (Py_ssize_t)work.totals_length);
+    if (done < count || work.totals == NULL || (work.totals_differ && *totals == NULL))
         Py_CLEAR(work.source);
-    *totals = work.source != NULL && work.totals_differ ? Py_NewRef(work.totals) : NULL;
     conversion_free(&work);
     Py_DECREF(copy);
     return work.source;

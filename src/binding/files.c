@@ -1,4 +1,4 @@
-/* files.c: between Python's objects and files of snapshots in the core: for heapledger/_files.py, which checks arguments.
+/* files.c: between Python objects and files of snapshots in the core, for heapledger/_files.py, which checks arguments.
  *
  * Threading: the GIL, released while the core makes or reads a file.
  */
@@ -7,7 +7,7 @@
 #include "../core/hlsnap.h"
 
 /* Traces as _file_write takes them, that is native ones, their frame limit (that which is given, if they were not
- * native), and a list of totals or None. */
+ * native), and the payload of TOTL or None. */
 PyObject *hl_files_prepare(PyObject *module, PyObject *args)
 {
     hl_state *state = hl_state_of_module(module);
@@ -192,6 +192,83 @@ PyObject *hl_files_read(PyObject *module, PyObject *data)
         return NULL;
     }
     return Py_BuildValue("(NN)", snapshots, sections);
+}
+
+/* The next total of TOTL as an object. NULL with an exception, or without one when the payload is at fault. */
+static PyObject *next_total(const uint8_t **at, const uint8_t *end)
+{
+    uint64_t code = 0;
+
+    for (unsigned shift = 0; shift < 35 && *at < end; shift += 7) {
+        uint8_t digit = *(*at)++;
+        code |= (uint64_t)(digit & 127) << shift;
+        if (digit < 128 && ((digit == 0 && shift > 0) || code > (uint64_t)UINT32_MAX + 1))
+            break;
+        if (digit < 128)
+            return code == 0 ? Py_NewRef(Py_None) : PyLong_FromUnsignedLongLong(code - 1);
+    }
+    return NULL;
+}
+
+static PyObject *with_total(PyObject *row, const uint8_t **at, const uint8_t *end)
+{
+    PyObject *total = next_total(at, end);
+
+    if (total == NULL && !PyErr_Occurred())
+        (void)raise_malformed("a total is not written as it should be", 0);
+    if (total == NULL)
+        return NULL;
+    return Py_BuildValue("(OOON)", PyTuple_GET_ITEM(row, 0), PyTuple_GET_ITEM(row, 1), PyTuple_GET_ITEM(row, 2), total);
+}
+
+static PyObject *list_with_totals(hl_source *source, const uint8_t *at, const uint8_t *end, bool whole)
+{
+    const hl_snapshot *snapshot = source->snapshot;
+    PyObject *list = PyList_New((Py_ssize_t)snapshot->blocks);
+    Py_ssize_t next = 0;
+
+    for (size_t i = 0; list != NULL && i < snapshot->row_count; i++) {
+        PyObject *row = snapshot->rows[i].live > 0 ? hl_source_row(source, i) : Py_NewRef(Py_None);
+        for (uint64_t block = 0; row != NULL && list != NULL && block < snapshot->rows[i].live; block++) {
+            PyObject *trace = with_total(row, &at, end);
+            if (trace == NULL)
+                Py_CLEAR(list);
+            else
+                PyList_SET_ITEM(list, next++, trace);
+        }
+        if (row == NULL)
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    if (list != NULL && whole && at != end) {
+        (void)raise_malformed("there are more totals than traces", 0);
+        Py_CLEAR(list);
+    }
+    return list;
+}
+
+PyObject *hl_files_totals(PyObject *module, PyObject *args)
+{
+    PyObject *traces;
+    const char *bytes;
+    Py_ssize_t length;
+    int whole;
+
+    if (!PyArg_ParseTuple(args, "Oy#p", &traces, &bytes, &length, &whole))
+        return NULL;
+    HL_OWN_WORK;
+    hl_source *source = hl_traces_source(hl_state_of_module(module), traces);
+    if (source == NULL) {
+        PyErr_SetString(PyExc_TypeError, "traces must come from _file_read");
+        return NULL;
+    }
+    PyObject *list = NULL;
+    if (source->snapshot->blocks > (uint64_t)length) /* each takes a byte at least */
+        (void)raise_malformed("there are fewer totals than traces", 0);
+    else
+        list = list_with_totals(source, (const uint8_t *)bytes, (const uint8_t *)bytes + length, whole);
+    Py_DECREF(source);
+    return list;
 }
 
 PyObject *hl_files_snapshot(PyObject *module, PyObject *args)

@@ -2,8 +2,8 @@
  *
  * Attributes live in the instance's __dict__, like those of the stdlib's class, so that users' own attributes, pickling
  * and copying need nothing special. Facts, of which metadata are made, are kept beside it: no user has put them there,
- * and pickles and copies are as the stdlib's. An analysis works on a core snapshot: that of native traces, or one converted from
- * tuples for the occasion.
+ * and pickles and copies are as the stdlib's. An analysis works on a core snapshot: that of native traces, or one
+ * converted from tuples for the occasion.
  *
  * Threading: the GIL, released while the core groups.
  */

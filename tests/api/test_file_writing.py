@@ -110,6 +110,17 @@ def test_standard_output(tmp_path, format):
     assert len(heapledger.Snapshot.load(file).traces) == 1
 
 
+@pytest.mark.parametrize("folder", ["/proc/self/fd", "/dev/fd"])
+def test_descriptors_by_name(tmp_path, format, folder):
+    """They need not have a name any more."""
+    file = tmp_path / "file"
+    with open(file, "w+b") as stream:
+        file.unlink()
+        SNAPSHOT.dump(f"{folder}/{stream.fileno()}", format)
+        assert heapledger.Snapshot.load(f"{folder}/{stream.fileno()}").traces == SNAPSHOT.traces
+    assert os.listdir(tmp_path) == []
+
+
 def test_errors_are_those_of_open(tmp_path, format, kind):
     for name, error in [
         (tmp_path, IsADirectoryError),

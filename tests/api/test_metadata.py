@@ -83,7 +83,7 @@ ARENAS = """
     if before is None:
         print("unknown")
     else:
-        assert 16_000_000 <= after - before < 80_000_000, (before, after)
+        assert 14_000_000 <= after - before < 80_000_000, (before, after)
         assert before % (1 << 18) == 0
         print("known")
     if heapledger.is_tracing():

@@ -33,6 +33,30 @@ def test_every_protocol(protocol, seed):
     assert [list(map(type, trace)) for trace in traces] == [list(map(type, trace)) for trace in tuples(theirs)]
 
 
+def test_with_and_without_the_quick_part(monkeypatch):
+    """What C does not carry out, Python does: with the same results."""
+    files = [pickle.dumps(tracemalloc.Snapshot(random_values.traces(random.Random(9), 300), 4), n) for n in (3, 5)]
+    files += [data for data, _, _ in BAD.values()]
+
+    def results():
+        for data in files:
+            try:
+                yield read(data)
+            except Malformed as error:
+                yield error.args
+
+    quick = list(results())
+    monkeypatch.setattr("heapledger._unpickle._unpickle_run", lambda data, at, *others: at)
+    assert list(results()) == quick
+
+
+def test_places_in_the_memo_in_any_order():
+    data = pickletools.optimize(pickle.dumps(tracemalloc.Snapshot(random_values.traces(random.Random(9)), 4), 3))
+    assert read(data)[0] == pickle.loads(data).traces._traces
+    swapped = with_attribute(b"K\x05q\x07K\x06q\x0300h\x03h\x07\x86")
+    assert read(swapped)[1]["a"] == (6, 5)
+
+
 def test_our_own_classes():
     ours = heapledger.Snapshot(random_values.traces(random.Random(1)), 4)
     assert read(pickle.dumps(ours))[0] == tuples(ours)
@@ -84,7 +108,9 @@ BAD = {
     "duplicate": (b"\x80\x04N2.", "the instruction 50", 3),
     "nothing to stop with": (b"\x80\x04.", "what is not there", 2),
     "nothing in memo": (b"\x80\x04h\x05N.", "what is not there", 2),
-    "no mark": (b"\x80\x04tN.", "what is not there", 2),
+    "no mark": (b"\x80\x04tN.", "lacks its mark", 2),
+    "hole in the memo": (b"\x80\x04Nq\x04h\x02.", "what is not there", 5),
+    "far in the memo": (b"\x80\x04Nr\xff\xff\xff\x7f.", "no room for 2147483647 things", 3),
     "no mark either": (b"\x80\x04]eN.", "lacks its mark", 3),
     "cut": (b"\x80\x04J\1\2", "is cut off", 2),
     "cut name": (b"\x80\x04cos\nsys", "is cut off", 2),
