@@ -1,4 +1,7 @@
-"""One measurement: `child.py MODULE JSON` calls MODULE.measure(**JSON) and prints the answer as JSON."""
+"""One measurement: `child.py MODULE JSON` calls MODULE.measure(**JSON) and prints the answer as JSON.
+
+A module that has `serve` instead yields any number of answers, one for each line it reads.
+"""
 
 import contextlib
 import importlib
@@ -14,8 +17,12 @@ def main():
         with contextlib.suppress(OSError, AttributeError):
             os.sched_setaffinity(0, {int(cpu)})
     module, request = sys.argv[1:]
-    answer = importlib.import_module(module).measure(**json.loads(request))
-    print(json.dumps(answer))
+    called = importlib.import_module(module)
+    if hasattr(called, "serve"):
+        for answer in called.serve(**json.loads(request)):
+            print(json.dumps(answer), flush=True)
+    else:
+        print(json.dumps(called.measure(**json.loads(request))))
 
 
 main()

@@ -131,12 +131,51 @@ def child_environment():
     return environment | {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
+def child_environment_on(cpu):
+    return child_environment() | ({} if cpu is None else {"HEAPLEDGER_BENCH_CPU": str(cpu)})
+
+
+class Child:
+    """A child that answers whenever it is asked: `serve(**request)` of a module."""
+
+    def __init__(self, module, request, environment):
+        self.command = child_command(module, request)
+        self.process = subprocess.Popen(
+            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
+
+    def ask(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        if not answer:
+            raise RuntimeError(f"{shlex.join(self.command)} ended with {self.process.wait()}")
+        return json.loads(answer)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait()
+
+
+class Children:
+    """One child for each request, all on the processor that is least busy now."""
+
+    def __init__(self, module, requests):
+        environment = child_environment_on(idlest_cpu())
+        self.children = [Child(module, request, environment) for request in requests]
+
+    def __enter__(self):
+        return self.children
+
+    def __exit__(self, *_exception):
+        for child in self.children:
+            child.close()
+
+
 def measure(module, **request):
     """Run `module.measure(**request)` in a fresh child and return what it returned."""
-    environment = child_environment()
-    cpu = idlest_cpu()
-    if cpu is not None:
-        environment["HEAPLEDGER_BENCH_CPU"] = str(cpu)
+    environment = child_environment_on(idlest_cpu())
     done = subprocess.run(child_command(module, request), capture_output=True, text=True, env=environment)
     if done.returncode != 0:
         raise RuntimeError(f"{module} {request} ended with {done.returncode}:\n{done.stderr}{done.stdout}")

@@ -23,7 +23,7 @@ def arguments():
     parser.add_argument("--only", help=f"parts to run, of {','.join(PARTS)}")
     parser.add_argument("--modes", help=f"modes to run, of {','.join(harness.MODES)}; untraced is always run")
     parser.add_argument("--workloads", help=f"workloads to run, of {','.join(workloads.WORKLOADS)}")
-    parser.add_argument("--rounds", type=int, default=6, help="rounds of each workload and mode")
+    parser.add_argument("--rounds", type=int, default=15, help="turns of each workload and mode")
     parser.add_argument("--stdlib-rounds", type=int, default=1, help="the same for the stdlib, which is slow")
     parser.add_argument("--repeats", type=int, default=3, help="repeats of the other parts")
     parser.add_argument("--blocks", type=int, default=1_000_000, help="live blocks of the memory part")
