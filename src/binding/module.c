@@ -110,11 +110,16 @@ static PyObject *own_work_exit(PyObject *object, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-static void own_work_dealloc(PyObject *self)
+/* An exception that a signal raises between __enter__ and the block goes past __exit__: the end of the object, which
+ * nobody but the frame's stack holds, ends its bracket too. */
+static void own_work_dealloc(PyObject *object)
 {
-    PyTypeObject *type = Py_TYPE(self);
+    PyTypeObject *type = Py_TYPE(object);
+    own_work *self = (own_work *)object;
 
-    type->tp_free(self);
+    if (self->entered)
+        hl_tracer_end_own_work(&self->outer);
+    type->tp_free(object);
     Py_DECREF(type);
 }
 

@@ -1,7 +1,7 @@
 /* cache.h: from a stack and a size to the site, without a search.
  *
  * A key (locations, size, domain) has one place, a cache line with room for two; the last comers have it. A hit compares
- * the locations with those of the site's stack, so it is exact; an entry is void when its site was reclaimed (`life`).
+ * the locations with those of the site's stack, unless the key is of the same version as last time, so it is exact; an entry is void when its site was reclaimed (`life`).
  *
  * With a frame limit of 1 the instruction that allocates says where the block belongs, and neither locations nor hash
  * need be looked at: spots are the cache for that, in front of the other. A spot is also void when a code object has died

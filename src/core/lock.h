@@ -1,8 +1,9 @@
 /* lock.h: the smallest lock that parks.
  *
  * One word: 0 free, 1 held, 2 held with sleepers (Drepper's "Futexes are tricky", third mutex). An uncontended pair
- * costs two atomic exchanges and no call, which is why it is not a pthread_mutex_t. Holders never block on anything
- * else and never call out of the core, so no lock order with the host's locks can arise.
+ * costs two atomic exchanges and no call, which is why it is not a pthread_mutex_t. Those on the path of an
+ * allocation are held without blocking on anything else or calling out of the core, so no lock order with the host's locks
+ * can arise.
  *
  * After fork the child's only thread calls hl_lock_reset: the thread that held the lock does not exist there.
  */

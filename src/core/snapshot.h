@@ -30,7 +30,7 @@ typedef struct {
 
 /* The line of ledgers that rows come from, oldest first: a forked child goes on with a copy of its parent's ledger, under
  * a name of its own. What comes from the last is the process's own, the rest is inherited. A snapshot that was not taken
- * from a ledger has none. Generations beyond the room share the last name. */
+ * from a ledger has none. Beyond the room a child takes its parent's place, and with it what the parent entered. */
 enum { HL_MOST_ORIGINS = 32 };
 typedef struct {
     uint32_t count;

@@ -9,10 +9,17 @@ hl_ledger hl_hooks_ledger;
 hl_shadow hl_hooks_shadow;
 _Atomic bool hl_hooks_tracing;
 __thread hl_hooks_thread hl_hooks_this_thread;
+_Atomic uintptr_t hl_hooks_last_block;
 
-/* What was there before us, by PyMemAllocatorDomain. Kept after removal: a thread may still be inside a hook. */
+/* What was there before us, by PyMemAllocatorDomain. Never changed or freed once it is here, nor taken away with the hooks:
+ * a thread may still be inside one. */
 enum { DOMAINS = 3 };
-static PyMemAllocatorEx originals[DOMAINS];
+static const PyMemAllocatorEx *_Atomic originals[DOMAINS];
+
+static inline const PyMemAllocatorEx *original_of(PyMemAllocatorDomain which)
+{
+    return atomic_load_explicit(&originals[which], memory_order_acquire);
+}
 
 static inline bool tracing(void)
 {
@@ -24,7 +31,8 @@ static __attribute__((noinline)) hl_site_id site_by_stack(const void *frame, uin
 {
     hl_ledger *ledger = &hl_hooks_ledger;
     hl_shadow *shadow = &hl_hooks_shadow;
-    if (HL_UNLIKELY(!hl_shadow_sync(shadow, ledger, frame)))
+    if (HL_UNLIKELY(!hl_shadow_sync(shadow, ledger, frame)) &&
+        (hl_shadow_empty(shadow) || !hl_shadow_sync(shadow, ledger, frame)))
         return hl_shadow_empty(shadow) ? hl_resolve_unknown(ledger, size, 0) : 0;
     hl_key key = {.locations = shadow->locations + shadow->top,
                   .depth = hl_shadow_depth(shadow),
@@ -77,7 +85,7 @@ HL_INLINE void enter(const call *c)
     if (HL_UNLIKELY(!tracing()))
         return;
     hl_ledger_enter(&hl_hooks_ledger, c->block, c->size, 0, site_for(c->thread, c->size));
-    hl_hooks_this_thread.last_block = c->block;
+    atomic_store_explicit(&hl_hooks_last_block, c->block, memory_order_relaxed);
 }
 
 HL_INLINE void leave(const call *c)
@@ -157,7 +165,7 @@ void hl_hooks_reattribute(uintptr_t block)
 
 HL_INLINE void *allocate(PyMemAllocatorDomain which, bool zeroed, size_t count, size_t size)
 {
-    const PyMemAllocatorEx *original = &originals[which];
+    const PyMemAllocatorEx *original = original_of(which);
     if (HL_UNLIKELY(hl_hooks_this_thread.inside || !tracing())) {
         hl_hooks_this_thread.probed = true;
         return zeroed ? original->calloc(original->ctx, count, size) : original->malloc(original->ctx, size);
@@ -172,7 +180,7 @@ HL_INLINE void *allocate(PyMemAllocatorDomain which, bool zeroed, size_t count, 
 
 HL_INLINE void *reallocate(PyMemAllocatorDomain which, void *block, size_t size)
 {
-    const PyMemAllocatorEx *original = &originals[which];
+    const PyMemAllocatorEx *original = original_of(which);
     if (HL_UNLIKELY(hl_hooks_this_thread.inside || !tracing()))
         return original->realloc(original->ctx, block, size);
     bool attached = which != PYMEM_DOMAIN_RAW;
@@ -191,7 +199,7 @@ HL_INLINE void *reallocate(PyMemAllocatorDomain which, void *block, size_t size)
 
 HL_INLINE void release(PyMemAllocatorDomain which, void *block)
 {
-    const PyMemAllocatorEx *original = &originals[which];
+    const PyMemAllocatorEx *original = original_of(which);
     if (HL_UNLIKELY(block == NULL || hl_hooks_this_thread.inside || !tracing())) {
         original->free(original->ctx, block);
         return;
@@ -256,6 +264,20 @@ static bool reaches_ours(const PyMemAllocatorEx *top)
     return hl_hooks_this_thread.probed;
 }
 
+/* False: no memory. */
+static bool remember(PyMemAllocatorDomain which, const PyMemAllocatorEx *now)
+{
+    const PyMemAllocatorEx *before = original_of(which);
+    if (before != NULL && memcmp(before, now, sizeof *now) == 0)
+        return true;
+    PyMemAllocatorEx *kept = hl_os_alloc(1, sizeof *kept);
+    if (kept == NULL)
+        return false;
+    *kept = *now;
+    atomic_store_explicit(&originals[which], kept, memory_order_release);
+    return true;
+}
+
 bool hl_hooks_install(void)
 {
     bool put = false;
@@ -263,9 +285,8 @@ bool hl_hooks_install(void)
     for (int i = 0; i < DOMAINS; i++) {
         PyMemAllocatorEx now;
         PyMem_GetAllocator(domains[i], &now);
-        if (now.malloc == hooks[domains[i]].malloc || reaches_ours(&now))
+        if (now.malloc == hooks[domains[i]].malloc || reaches_ours(&now) || !remember(domains[i], &now))
             continue;
-        originals[domains[i]] = now;
         PyMemAllocatorEx ours = hooks[domains[i]];
         ours.ctx = now.ctx;
         PyMem_SetAllocator(domains[i], &ours);
@@ -279,8 +300,10 @@ void hl_hooks_remove(void)
     for (int i = 0; i < DOMAINS; i++) {
         PyMemAllocatorEx now;
         PyMem_GetAllocator(domains[i], &now);
-        if (now.malloc == hooks[domains[i]].malloc)
-            PyMem_SetAllocator(domains[i], &originals[domains[i]]);
+        if (now.malloc == hooks[domains[i]].malloc) {
+            PyMemAllocatorEx original = *original_of(domains[i]);
+            PyMem_SetAllocator(domains[i], &original);
+        }
     }
 }
 
@@ -292,7 +315,7 @@ void hl_hooks_lift_object_malloc(void (*what)(void *), void *argument)
     bool lift = alone && ours.malloc == object_malloc;
     if (lift) {
         lifted = ours; /* blocks freed meanwhile still pass by us */
-        lifted.malloc = originals[PYMEM_DOMAIN_OBJ].malloc;
+        lifted.malloc = original_of(PYMEM_DOMAIN_OBJ)->malloc;
         PyMem_SetAllocator(PYMEM_DOMAIN_OBJ, &lifted);
     }
     what(argument);

@@ -43,11 +43,14 @@ void hl_hooks_lift_object_malloc(void (*what)(void *), void *argument);
 /* What this thread is doing; see hl_tracer_begin_own_work. */
 typedef struct {
     const void *own_frame; /* allocations made in this frame are the tracer's own */
-    uintptr_t last_block;  /* entered last and not yet claimed by an object: see reftracer.c */
     bool inside;           /* inside an allocator already */
     bool probed;           /* a hook of ours was called and passed through */
+    bool noticed;          /* our reference tracer was told of an object made inside */
 } hl_hooks_thread;
 extern __thread hl_hooks_thread hl_hooks_this_thread;
+
+/* The block that was entered last and is not yet claimed by an object: see reftracer.c. */
+extern _Atomic uintptr_t hl_hooks_last_block;
 
 /* An object came to be in a block that was entered before; `attached` thread state, no lock. See reftracer.c. */
 void hl_hooks_reattribute(uintptr_t block);

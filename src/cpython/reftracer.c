@@ -15,13 +15,17 @@ static int trace(PyObject *object, PyRefTracerEvent event, void *data)
     if (HL_UNLIKELY(event > PyRefTracer_DESTROY))
         return 0; /* 3.15's farewell is ours alone: the tracer that we replaced had its own when we came */
     if (event == PyRefTracer_CREATE) {
-        /* Mostly the object is in the block that this thread has just been given. The block is claimed once: the next
-         * object at this address comes from a freelist. */
+        /* Mostly the object is in the block that was entered last. The block is claimed once: the next object at this
+         * address comes from a freelist. If another thread has entered one meanwhile, looking again does no harm. */
         uintptr_t block = (uintptr_t)object - hl_frames_object_offset(Py_TYPE(object));
-        bool fresh = block == hl_hooks_this_thread.last_block;
-        hl_hooks_this_thread.last_block = 0;
-        if (HL_UNLIKELY(!fresh) && atomic_load_explicit(&hl_hooks_tracing, memory_order_relaxed))
-            hl_hooks_reattribute(block);
+        bool fresh = block == atomic_load_explicit(&hl_hooks_last_block, memory_order_relaxed);
+        atomic_store_explicit(&hl_hooks_last_block, 0, memory_order_relaxed);
+        if (HL_UNLIKELY(!fresh) && atomic_load_explicit(&hl_hooks_tracing, memory_order_relaxed)) {
+            if (HL_UNLIKELY(hl_hooks_this_thread.inside))
+                hl_hooks_this_thread.noticed = true; /* by reaches_ours: an allocator creates no objects */
+            else
+                hl_hooks_reattribute(block);
+        }
     }
     return previous == NULL ? 0 : previous(object, event, previous_data);
 }
@@ -30,17 +34,15 @@ static int trace(PyObject *object, PyRefTracerEvent event, void *data)
  * knows its block would find it again. */
 static bool reaches_ours(void)
 {
-    static const uintptr_t unclaimed = 1;
     bool was_inside = hl_hooks_this_thread.inside;
     hl_hooks_this_thread.inside = true; /* the object's block is not to be entered */
-    hl_hooks_this_thread.last_block = unclaimed;
+    hl_hooks_this_thread.noticed = false;
     PyObject *object = PyByteArray_FromStringAndSize(NULL, 0);
-    bool reached = hl_hooks_this_thread.last_block != unclaimed;
+    bool reached = hl_hooks_this_thread.noticed;
     if (object != NULL)
         Py_DECREF(object);
     else
         PyErr_Clear();
-    hl_hooks_this_thread.last_block = 0;
     hl_hooks_this_thread.inside = was_inside;
     return reached;
 }

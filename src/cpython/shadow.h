@@ -49,7 +49,8 @@ hl_status hl_shadow_open(hl_shadow *shadow, uint32_t window) HL_MUST_USE;
 void hl_shadow_close(hl_shadow *shadow);
 
 /* Bring the shadow up to date with the calling thread's stack; the thread is in `frame`, or in none (NULL). False when
- * there is no complete frame, which leaves the shadow empty, or no memory for a location. */
+ * there is no complete frame, which leaves the shadow empty; when there is no memory for a location; or when a location
+ * that was learnt meanwhile has shown that others are void: then a second try succeeds. */
 bool hl_shadow_sync(hl_shadow *shadow, hl_ledger *ledger, const void *frame) HL_MUST_USE;
 
 static inline bool hl_shadow_empty(const hl_shadow *shadow)

@@ -173,7 +173,7 @@ bool hl_shadow_sync(hl_shadow *shadow, hl_ledger *ledger, const void *current)
     if (low + 1 == top && fresh == 0 && top == shadow->top)
         return true; /* the same stack again */
     /* Step 3. */
-    if (HL_UNLIKELY(fresh > top)) {
+    if (HL_UNLIKELY(fresh >= top)) { /* place 0 stays free: the place before `top` is one too */
         top = make_room(shadow, top, shadow->window - fresh);
         low = shadow->room - 1;
     }

@@ -52,7 +52,7 @@ static void end_tracing(void)
     hl_ledger_close(&old);
 }
 
-static bool ends_at_exit; /* under `control` */
+static bool ends_at_exit; /* under `control`, but for the interpreter's end, when no other thread runs */
 
 /* The interpreter's very end: blocks are still freed after this, but nobody can ask about them any more. */
 static void at_exit(void)

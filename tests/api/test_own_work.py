@@ -5,6 +5,7 @@ import sys
 
 import heapledger
 import pytest
+from children import run
 from tracing import line, traces_of
 
 
@@ -123,3 +124,61 @@ def test_freelists_shared_with_the_program():
         objects = [part for group in make() for part in (group, *group)]
         unknown = [type(one).__name__ for one in objects if heapledger.get_object_traceback(one) is None]
         assert unknown == []
+
+
+def test_a_bracket_that_is_not_left_ends_with_its_object():
+    """A signal's exception can come between __enter__ and the block, and then there is no __exit__."""
+    heapledger.start(1)
+    bracket = heapledger._ledger._OwnWork()
+    bracket.__enter__()
+    hidden = bytearray(5000)
+    del bracket
+    shown = bytearray(5000)
+    assert heapledger.get_object_traceback(hidden) is None
+    assert heapledger.get_object_traceback(shown) is not None
+
+
+A_BLOCK_WITH_A_PAST = """
+    import sys
+    import threading
+    import heapledger
+
+    heapledger.start(1)
+    filled, used = threading.Lock(), threading.Lock()
+    filled.acquire()
+    used.acquire()
+    left, right = 1.5, 2.5
+    others = [x * 1.1 for x in range(300)]  # empties the freelist of floats
+    shared = []
+    addresses = [0] * 5
+
+    def first():
+        global product, line
+        line = sys._getframe().f_lineno + 4
+        shared.append(None)  # the buffer of 32 bytes, entered last by this thread
+        filled.release()
+        used.acquire()
+        product = left * right  # from the freelist
+
+    def second():
+        filled.acquire()
+        shared.clear()
+        mine = left * right  # in the buffer's block
+        addresses.append(id(mine))
+        mine = None  # to the freelist
+        used.release()
+
+    threads = [threading.Thread(target=second), threading.Thread(target=first)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert id(product) == addresses[-1], "the block went to somebody else: nothing is shown"
+    assert heapledger.get_object_traceback(product)[0].lineno == line
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="no hook for objects from freelists: compat.md")
+def test_a_freelist_hands_a_block_to_another_thread():
+    """The traceback is that of the thread that has the object now, also where it knew the block in an earlier life."""
+    run(A_BLOCK_WITH_A_PAST)
