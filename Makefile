@@ -12,7 +12,7 @@
 PYTHON ?= python3
 with = tools/with-interpreter
 c_files = $(wildcard src/*/*.[ch] tests/core/*.[ch] bench/*.[ch])
-python_files = $(wildcard heapledger tests bench tools/*.py)
+python_files = $(wildcard heapledger startup tests bench tools/*.py)
 
 .PHONY: demo test lint test-core test-api test-all bench callgrind-check format clean
 

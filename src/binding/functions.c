@@ -143,6 +143,12 @@ static PyObject *validate(PyObject *module, PyObject *unused)
     return broken == NULL ? Py_NewRef(Py_None) : PyUnicode_FromString(broken);
 }
 
+static PyObject *in_main_interpreter(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyBool_FromLong(PyInterpreterState_Get() == PyInterpreterState_Main());
+}
+
 /* --- one object --- */
 
 /* *source is NULL when the object's block is not in the ledger. */
@@ -356,5 +362,7 @@ PyMethodDef hl_functions[] = {
     {"_format_size", KEYWORDS(format_size), PyDoc_STR("_format_size(size, sign)\n--\n\nA size for people.")},
     {"_validate", validate, METH_NOARGS,
      PyDoc_STR("_validate()\n--\n\nNone, or the invariant of the ledger that does not hold.")},
+    {"_in_main_interpreter", in_main_interpreter, METH_NOARGS,
+     PyDoc_STR("_in_main_interpreter()\n--\n\nTrue in the process's first interpreter.")},
     {NULL, NULL, 0, NULL},
 };
