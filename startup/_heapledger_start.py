@@ -20,7 +20,7 @@ MOST_FRAMES = 65535
 # them: otherwise it would have to do that while it is only half there.
 NAMES = ("tracemalloc", "_tracemalloc", "heapledger")
 
-# Up to 3.12, `site` reads the .pth files of a virtual environment twice.
+# Up to 3.14, `site` reads the .pth files of a virtual environment twice.
 standing_in = False
 
 

@@ -130,6 +130,19 @@ def test_a_folder_that_cannot_be_written(environment):
     assert contents(environment) == before
 
 
+def test_a_file_that_cannot_be_replaced(environment):
+    before = contents(environment)
+    in_the_way = environment.site_packages / "heapledger-enabled.pth"
+    in_the_way.mkdir()
+    try:
+        assert environment.command("enable", expect=2).startswith("heapledger enable: cannot write ")
+        assert environment.command("disable", expect=2).startswith("heapledger disable: cannot remove ")
+        environment.command("status", expect=1)
+    finally:
+        in_the_way.rmdir()
+    assert contents(environment) == before
+
+
 def test_a_folder_that_the_interpreter_does_not_read(environment, tmp_path):
     shutil.copytree(environment.site_packages / "heapledger", tmp_path / "heapledger")
     done = subprocess.run(
@@ -194,11 +207,12 @@ def test_the_limit_of_the_program_s_own_option_counts(enabled):
 
 
 def test_only_one_tracer_runs(enabled):
+    """heapledger traces before the program's first line, and the standard library's tracer has stopped."""
     script = """if True:
-        import sys, tracemalloc
         block = bytes(3000)
-        assert tracemalloc.get_object_traceback(block)[-1].lineno == 3
-        import _tracemalloc, heapledger
+        import tracemalloc
+        assert tracemalloc.get_object_traceback(block)[-1].lineno == 2
+        import heapledger
         heapledger.stop()
         heapledger.uninstall()
         import _tracemalloc
@@ -244,6 +258,16 @@ def test_every_way_to_import_it(enabled, how):
             assert "_heapledger_start" not in repr((module.__spec__, module.__loader__)), module.__spec__
     """
     run(enabled, "-c", script)
+
+
+def test_the_engine_s_names_are_ours_without_the_module(enabled):
+    script = """if True:
+        import sys, _tracemalloc
+        assert _tracemalloc.start is sys.modules["heapledger"].start
+        print(_tracemalloc.get_traceback_limit())
+    """
+    assert run(enabled, "-c", script) == "1"
+    assert run(enabled, "-X", "tracemalloc=3", "-c", script) == "3"
 
 
 def test_threads_that_import_it_at_once(enabled):
@@ -351,14 +375,23 @@ def test_multiprocessing(enabled, tmp_path):
 
 
 def test_interpreters_with_and_without_their_own_gil(enabled):
+    """One with its own GIL has no tracemalloc; in the others it is heapledger."""
     script = """if True:
         try:
             import _interpreters
         except ImportError:
             import _xxsubinterpreters as _interpreters
-        for _ in range(2):
-            _interpreters.destroy(_interpreters.create())
-            _interpreters.destroy(_interpreters.create(*(["legacy"] if hasattr(_interpreters, "exec") else [])))
+        execute = getattr(_interpreters, "exec", _interpreters.run_string)
+        def create_shared():
+            if hasattr(_interpreters, "exec"):
+                return _interpreters.create("legacy")
+            return _interpreters.create(isolated=False)
+        check = "import tracemalloc, heapledger; assert tracemalloc is heapledger"
+        for create, source in ((_interpreters.create, "import heapledger"), (create_shared, check)):
+            interpreter = create()
+            problem = execute(interpreter, source)
+            assert problem is None, problem
+            _interpreters.destroy(interpreter)
         import tracemalloc
         print(tracemalloc.__name__, tracemalloc.is_tracing())
     """
