@@ -143,6 +143,12 @@ static PyObject *validate(PyObject *module, PyObject *unused)
     return broken == NULL ? Py_NewRef(Py_None) : PyUnicode_FromString(broken);
 }
 
+static PyObject *in_main_interpreter(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyBool_FromLong(PyInterpreterState_Get() == PyInterpreterState_Main());
+}
+
 /* --- one object --- */
 
 /* *source is NULL when the object's block is not in the ledger. */
@@ -376,5 +382,7 @@ PyMethodDef hl_functions[] = {
      PyDoc_STR("_snapshot_facts(snapshot, /)\n--\n\nWhat its metadata are made of; None for a snapshot without.")},
     {"_validate", validate, METH_NOARGS,
      PyDoc_STR("_validate()\n--\n\nNone, or the invariant of the ledger that does not hold.")},
+    {"_in_main_interpreter", in_main_interpreter, METH_NOARGS,
+     PyDoc_STR("_in_main_interpreter()\n--\n\nTrue in the process's first interpreter.")},
     {NULL, NULL, 0, NULL},
 };

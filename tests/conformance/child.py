@@ -1,22 +1,15 @@
-"""The process that run.py starts: swap tracemalloc for heapledger, run the interpreter's tests, write down the results.
+"""The process that run.py starts, where heapledger is enabled: run the interpreter's tests, write down the results.
 
-The one argument is a request in JSON: the file for the results, the tests to leave out, whether to break the engine.
+The one argument is a request in JSON: the file for the results, the tests to leave out.
 """
 
 import json
 import pathlib
+import subprocess
 import sys
-import tracemalloc
 import unittest
 
 import heapledger
-
-# Names, not values: install() puts others in their place.
-PUBLIC_NAMES = [
-    name
-    for name, value in vars(tracemalloc).items()
-    if not name.startswith("_") and getattr(value, "__module__", None) in ("tracemalloc", "_tracemalloc")
-]
 
 
 class Recorder(unittest.TestResult):
@@ -71,13 +64,42 @@ def flatten(suite):
             yield item
 
 
-def load_tests(skips):
-    """The interpreter's tests without those in `skips`, after checking that they meet heapledger."""
+def public_names():
+    """The names that the standard library's module defines."""
+    heapledger.uninstall()
+    try:
+        import tracemalloc
+
+        return [
+            name
+            for name, value in vars(tracemalloc).items()
+            if not name.startswith("_") and getattr(value, "__module__", None) in ("tracemalloc", "_tracemalloc")
+        ]
+    finally:
+        heapledger.install()
+
+
+def check_what_is_tested():
+    """The tests and the interpreters that they start must meet heapledger, or all of this means nothing."""
     from test import test_tracemalloc
 
-    for name in PUBLIC_NAMES:
+    names = public_names()
+    if len(names) < 15:
+        sys.exit(f"these cannot be all public names of tracemalloc: {names}")
+    for name in names:
         if getattr(test_tracemalloc.tracemalloc, name) is not getattr(heapledger, name):
             sys.exit(f"the tests would not test heapledger: their tracemalloc.{name} is another")
+    for options in (["-I"], ["-I", "-X", "tracemalloc"]):
+        command = [sys.executable, *options, "-c", "import tracemalloc; print(tracemalloc.__name__)"]
+        found = subprocess.check_output(command, text=True).strip()
+        if found != "heapledger":
+            sys.exit(f"the tests' children would not run heapledger: with {options} they run {found}")
+
+
+def load_tests(skips):
+    """The interpreter's tests without those in `skips`."""
+    from test import test_tracemalloc
+
     tests = list(flatten(unittest.defaultTestLoader.loadTestsFromModule(test_tracemalloc)))
     unknown = set(skips) - {short_name(test) for test in tests}
     if unknown:
@@ -92,11 +114,9 @@ def deeper(frames, function, *arguments):
 
 def main():
     request = json.loads(sys.argv[1])
-    heapledger.install()
-    if request["broken"]:
-        import breakage
-
-        breakage.break_engine()
+    check_what_is_tested()
+    if "breakage" in sys.modules:
+        sys.modules["breakage"].pretend_stopped()
     recorder = Recorder()
     deeper(10, unittest.TestSuite(load_tests(request["skips"])).run, recorder)
     pathlib.Path(request["results"]).write_text(json.dumps(recorder.results))

@@ -3,7 +3,8 @@
     python tests/conformance/run.py             fails unless all but the tests in skips.toml pass
     python tests/conformance/run.py --broken    breaks heapledger on purpose; fails unless most of the tests notice
 
-The tests run in a child process, so that a crash of it is a result like any other.
+The tests run in a child process, so that a crash of it is a result like any other. Some start interpreters themselves
+and want these to trace; so the child belongs to a virtual environment made for it, in which heapledger is enabled.
 """
 
 import argparse
@@ -18,6 +19,10 @@ import tomllib
 import xml.etree.ElementTree as ElementTree
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from environments import Environment  # noqa: E402
+
 VERSION = "%d.%d" % sys.version_info[:2]
 
 
@@ -33,14 +38,23 @@ def read_skips(version):
 
 def run_child(skips, broken):
     """The child's results: a list of [test, outcome, text], or None and a sentence when it did not get that far."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "HEAPLEDGER"))}
     with tempfile.TemporaryDirectory() as folder:
+        environment = Environment(pathlib.Path(folder, "environment"))
+        environment.command("enable")
+        if broken:
+            # For the child and for those that its tests start. `site` may execute it twice; breaking twice would mend.
+            line = (
+                f"import sys; sys.path.append({str(HERE)!r}); "
+                "'breakage' in sys.modules or __import__('breakage').break_engine()\n"
+            )
+            (environment.site_packages / "zz-broken.pth").write_text(line, encoding="utf-8")
         results = pathlib.Path(folder, "results.json")
-        request = json.dumps({"results": str(results), "skips": sorted(skips), "broken": broken})
+        request = json.dumps({"results": str(results), "skips": sorted(skips)})
         done = subprocess.run(
-            [sys.executable, "-X", "faulthandler", str(HERE / "child.py"), request],
+            [environment.python, "-X", "faulthandler", str(HERE / "child.py"), request],
             cwd=folder,
-            env=environment,
+            env=variables,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

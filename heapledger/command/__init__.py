@@ -1,0 +1,61 @@
+"""The command heapledger: finds the subcommand, which is a module of this package, and runs it.
+
+A subcommand's module has a docstring and EXAMPLE, which its --help shows, add_arguments(parser), and run(options):
+the exit status. Only the module that is asked for is imported.
+
+Exit status of every subcommand: 0 done, 1 a question answered with no, 2 a mistake in the command line or something
+that could not be done; then stderr says what.
+"""
+
+import argparse
+import importlib
+import sys
+
+SUMMARIES = {
+    "enable": "let tracemalloc mean heapledger in every program of this environment",
+    "disable": "undo enable",
+    "status": "say what is enabled, where, and what the environment's variables do",
+}
+
+
+class Failure(Exception):
+    """What could not be done, in a sentence for the user."""
+
+
+def make_parser():
+    width = max(map(len, SUMMARIES))
+    listing = "\n".join(f"  {name:{width}}  {summary}" for name, summary in SUMMARIES.items())
+    parser = argparse.ArgumentParser(
+        prog="heapledger",
+        usage="heapledger [-h] COMMAND ...",
+        description="Every memory allocation of a Python program, with the traceback that made it.",
+        epilog=f"commands:\n{listing}\n\nheapledger COMMAND --help says more, with an example.\n\n"
+        "exit status: 0 done, 1 the answer is no, 2 could not be done",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("command", metavar="COMMAND", choices=list(SUMMARIES), help="one of those below")
+    return parser
+
+
+def run_command(name, arguments):
+    module = importlib.import_module(f"{__name__}.{name}")
+    parser = argparse.ArgumentParser(
+        prog=f"heapledger {name}",
+        description=module.__doc__,
+        epilog=f"example:\n{module.EXAMPLE}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    module.add_arguments(parser)
+    options = parser.parse_args(arguments)
+    try:
+        return module.run(options)
+    except Failure as failure:
+        print(f"heapledger {name}: {failure}", file=sys.stderr)
+        return 2
+
+
+def main(arguments=None):
+    """Run the command line, sys.argv's unless given; the exit status."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    chosen = make_parser().parse_args(arguments[:1])
+    return run_command(chosen.command, arguments[1:])

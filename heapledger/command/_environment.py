@@ -1,0 +1,64 @@
+"""The environment that heapledger is installed in, and the file there that lets tracemalloc mean heapledger."""
+
+import os
+import pathlib
+import site
+
+import heapledger
+from heapledger.command import Failure
+
+# One line that `site` executes. It outlives the package if that is removed without `heapledger disable`, and is silent.
+ENABLING_LINE = (
+    r'import sys; exec("try:\n import _heapledger_start\nexcept ImportError:\n pass\n'
+    r'else:\n _heapledger_start.stand_in()")'
+    "\n"
+)
+
+
+def folder():
+    """The site-packages folder that heapledger was imported from."""
+    return pathlib.Path(heapledger.__file__).resolve().parent.parent
+
+
+def enabling_file():
+    return folder() / "heapledger-enabled.pth"
+
+
+def is_enabled():
+    return enabling_file().is_file()
+
+
+def starts_programs():
+    """Whether `site` starts the tracer on request: the package's own .pth file is where `site` reads it."""
+    return is_site_folder() and (folder() / "heapledger.pth").is_file()
+
+
+def is_site_folder():
+    """Whether this interpreter executes the .pth files of the folder when it starts."""
+    folders = site.getsitepackages()
+    if site.ENABLE_USER_SITE:
+        folders.append(site.getusersitepackages())
+    return folder() in [pathlib.Path(name).resolve() for name in folders]
+
+
+def enable():
+    """Write the file; readers find either the whole of it or none."""
+    if not is_site_folder():
+        raise Failure(f"heapledger was imported from {folder()}, which is no site-packages folder of this interpreter")
+    path = enabling_file()
+    temporary = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        try:
+            temporary.write_text(ENABLING_LINE, encoding="utf-8")
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise Failure(f"cannot write {path}: {error.strerror}") from error
+
+
+def disable():
+    try:
+        enabling_file().unlink(missing_ok=True)
+    except OSError as error:
+        raise Failure(f"cannot remove {enabling_file()}: {error.strerror}") from error
