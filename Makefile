@@ -11,7 +11,7 @@
 
 PYTHON ?= python3
 with = tools/with-interpreter
-c_files = $(wildcard src/*/*.[ch] tests/core/*.[ch] bench/*.[ch])
+c_files = $(wildcard src/*/*.[ch] heapledger/include/*.h tests/core/*.[ch] tests/api/*.[ch] bench/*.[ch])
 python_files = $(wildcard heapledger tests bench tools/*.py)
 
 .PHONY: demo test lint test-core test-api test-all bench callgrind-check format clean

@@ -230,6 +230,11 @@ PyObject *hl_selection_filter(hl_state *state, PyObject *traces, PyObject *filte
 
 extern PyMethodDef hl_functions[];
 
+/* --- c_api.c --- */
+
+/* Add what the header for extensions looks for, and be ready for what extensions ask the interpreter. */
+bool hl_c_api_add(PyObject *module);
+
 /* Members that give instances a __dict__ and weak references. */
 #define HL_DICT_MEMBERS(type)                                                  \
     {"__dictoffset__", T_PYSSIZET, offsetof(type, dict), READONLY, NULL},      \

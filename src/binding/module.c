@@ -193,7 +193,7 @@ static int module_exec(PyObject *module)
 #endif
     hl_state *state = hl_state_of_module(module);
 
-    return find_stdlib(state) && make_types(module, state) && add_types(module, state) ? 0 : -1;
+    return find_stdlib(state) && make_types(module, state) && add_types(module, state) && hl_c_api_add(module) ? 0 : -1;
 }
 
 #define STATE_OBJECTS(X) \
