@@ -80,7 +80,16 @@ int hl_domains_untrack(unsigned int domain, uintptr_t address)
 }
 
 /* What extensions call in place of the interpreter's functions. Both engines may be tracing, so theirs is always called,
- * too; it does nothing when it is not. */
+ * too; it does nothing when it is not.
+ *
+ * Theirs are called by pointers that no sweep touches (a calling slot of ours would be one to a second copy of this
+ * library in the process); they are volatile so that the compiler does not make such calls of them. */
+static int (*volatile their_track)(unsigned int, uintptr_t, size_t) = PyTraceMalloc_Track;
+static int (*volatile their_untrack)(unsigned int, uintptr_t) = PyTraceMalloc_Untrack;
+
+/* Private, but the interpreter's own tests and some tools call it. An interpreter without it is no reason not to load. */
+extern PyObject *_PyTraceMalloc_GetTraceback(unsigned int domain, uintptr_t address) __attribute__((weak));
+static PyObject *(*volatile their_getter)(unsigned int, uintptr_t) = _PyTraceMalloc_GetTraceback;
 
 /* The worse of two answers; one engine that is not tracing does not matter. */
 static int both(int ours, int theirs)
@@ -93,17 +102,14 @@ static int both(int ours, int theirs)
 static int track(unsigned int domain, uintptr_t address, size_t size)
 {
     int ours = hl_domains_track(domain, address, size);
-    return both(ours, PyTraceMalloc_Track(domain, address, size));
+    return both(ours, their_track(domain, address, size));
 }
 
 static int untrack(unsigned int domain, uintptr_t address)
 {
     int ours = hl_domains_untrack(domain, address);
-    return both(ours, PyTraceMalloc_Untrack(domain, address));
+    return both(ours, their_untrack(domain, address));
 }
-
-/* Private, but the interpreter's own tests and some tools call it. An interpreter without it is no reason not to load. */
-extern PyObject *_PyTraceMalloc_GetTraceback(unsigned int domain, uintptr_t address) __attribute__((weak));
 
 static hl_domains_getter *own_getter;
 
@@ -112,7 +118,7 @@ static PyObject *get_traceback(unsigned int domain, uintptr_t address)
     PyObject *frames = tracing() ? own_getter(domain, address) : NULL;
     if (frames != NULL || PyErr_Occurred())
         return frames;
-    return _PyTraceMalloc_GetTraceback(domain, address);
+    return their_getter(domain, address);
 }
 
 void hl_domains_set_getter(hl_domains_getter *function)
@@ -128,5 +134,6 @@ void hl_domains_receive(bool again)
         {"_PyTraceMalloc_GetTraceback", (void *)get_traceback},
         {NULL, NULL},
     };
-    hl_interpose(replacements, (void *)PyTraceMalloc_Track, again);
+    static const hl_interposition interposition = {replacements, (void *)PyTraceMalloc_Track, &hl_hooks_tracing};
+    hl_interpose(&interposition, again);
 }

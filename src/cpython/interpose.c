@@ -31,9 +31,9 @@ enum { CALL_SLOT = R_AARCH64_JUMP_SLOT, ADDRESS_SLOT = R_AARCH64_GLOB_DAT };
 
 #ifdef HL_INTERPOSE_UNKNOWN
 
-void hl_interpose(const hl_replacement *replacements, const void *interpreter, bool again)
+void hl_interpose(const hl_interposition *interposition, bool again)
 {
-    (void)replacements, (void)interpreter, (void)again;
+    (void)interposition, (void)again;
 }
 
 void hl_interpose_forked(void)
@@ -42,8 +42,7 @@ void hl_interpose_forked(void)
 
 #else
 
-static const hl_replacement *wanted; /* elsewhere */
-static const void *in_interpreter;   /* an address */
+static const hl_interposition *given;
 static _Atomic bool requested, busy; /* a sweep */
 static _Atomic bool from_the_first;  /* the next sweep looks at all objects */
 
@@ -140,7 +139,7 @@ static void *replacement(const char *symbol, bool interpreter)
 {
     if (interpreter)
         return strcmp(symbol, "dlopen") == 0 ? (void *)watched_dlopen : NULL;
-    for (const hl_replacement *r = wanted; r->symbol != NULL; r++) {
+    for (const hl_replacement *r = given->replacements; r->symbol != NULL; r++) {
         if (strcmp(symbol, r->symbol) == 0)
             return r->function;
     }
@@ -167,8 +166,24 @@ static void **next_slot(const object *o, bool interpreter, int *table, size_t *a
 
 /* --- writing --- */
 
-/* What the interpreter calls as dlopen: the C library's, or what another tool has put there before us. */
-static void *(*_Atomic next_dlopen)(const char *file, int mode) = dlopen;
+/* What the interpreter called as dlopen before: the C library's, or what another tool had put there. */
+typedef void *(*dlopen_function)(const char *file, int mode);
+static _Atomic(dlopen_function) next_dlopen = dlopen;
+
+/* May we take the interpreter's slot for dlopen? Once a tool has put its own over ours, no: it may lead to ours, and
+ * ours must not lead to it. A slot that is not bound yet leads back into its own object. */
+static bool take_dlopen(const struct dl_phdr_info *info, void *const *slot)
+{
+    static bool taken; /* by whoever is `busy` */
+    bool bound = !contains(info, *slot);
+    dlopen_function now = (dlopen_function)*slot;
+    if (taken && bound && now != atomic_load(&next_dlopen))
+        return false;
+    if (!taken && bound)
+        atomic_store(&next_dlopen, now);
+    taken = true;
+    return true;
+}
 
 /* Pages that were read-only after the dynamic linker's work are so again afterwards. */
 static void write_slot(const struct dl_phdr_info *info, void **slot, void *function)
@@ -176,6 +191,8 @@ static void write_slot(const struct dl_phdr_info *info, void **slot, void *funct
     uintptr_t page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t page = (uintptr_t)slot & -page_size;
     bool sealed = false;
+    if (function == (void *)watched_dlopen && !take_dlopen(info, slot))
+        return;
     for (size_t i = 0; i < info->dlpi_phnum; i++) {
         const Elf64_Phdr *segment = &info->dlpi_phdr[i];
         uintptr_t start = (info->dlpi_addr + segment->p_vaddr) & -page_size;
@@ -221,7 +238,7 @@ static int find_candidate(struct dl_phdr_info *info, size_t size, void *context)
     int table = 0;
     size_t at = 0;
     void *function;
-    if (next_slot(&o, contains(info, in_interpreter), &table, &at, &function) == NULL ||
+    if (next_slot(&o, contains(info, given->interpreter), &table, &at, &function) == NULL ||
         strlen(info->dlpi_name) >= sizeof c->name)
         return 0;
     strcpy(c->name, info->dlpi_name);
@@ -240,7 +257,7 @@ static int replace_in_object(struct dl_phdr_info *info, size_t size, void *conte
     int table = 0;
     size_t at = 0;
     void **slot, *function;
-    bool interpreter = contains(info, in_interpreter);
+    bool interpreter = contains(info, given->interpreter);
     while ((slot = next_slot(&o, interpreter, &table, &at, &function)) != NULL)
         write_slot(info, slot, function);
     return 1;
@@ -290,11 +307,11 @@ static void sweep_or_request(void)
  * the interpreter's, so it is the last thing done here, which compilers turn into a jump; the next sweep will do. */
 static void *watched_dlopen(const char *file, int mode)
 {
-    void *(*real)(const char *, int) = atomic_load(&next_dlopen);
+    dlopen_function real = atomic_load(&next_dlopen);
     if (file == NULL || strchr(file, '/') == NULL || strchr(file, '$') != NULL)
         return real(file, mode);
     void *handle = real(file, mode);
-    if (handle != NULL) {
+    if (handle != NULL && atomic_load(given->active)) {
         int error = errno;
         sweep_or_request();
         errno = error;
@@ -302,10 +319,9 @@ static void *watched_dlopen(const char *file, int mode)
     return handle;
 }
 
-void hl_interpose(const hl_replacement *replacements, const void *interpreter, bool again)
+void hl_interpose(const hl_interposition *interposition, bool again)
 {
-    wanted = replacements;
-    in_interpreter = interpreter;
+    given = interposition;
     if (again)
         atomic_store(&from_the_first, true);
     sweep_or_request();

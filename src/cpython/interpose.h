@@ -20,6 +20,7 @@
 #ifndef HL_INTERPOSE_H
 #define HL_INTERPOSE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 typedef struct {
@@ -27,11 +28,16 @@ typedef struct {
     void *function;
 } hl_replacement;
 
-/* Sweep: let every loaded object that calls one of the symbols call its replacement. `interpreter` is the address of
- * something in the interpreter's object; it and the list must be the same in all calls. Objects that an earlier sweep
- * has seen are skipped unless `again`. Any thread; no lock may be held. Concurrent calls are told apart: one does the
- * work of all. */
-void hl_interpose(const hl_replacement *replacements, const void *interpreter, bool again);
+typedef struct {
+    const hl_replacement *replacements;
+    const void *interpreter;    /* the address of something in the interpreter's object */
+    const _Atomic bool *active; /* while this is false, what the interpreter loads is left to the next sweep */
+} hl_interposition;
+
+/* Sweep: let every loaded object that calls one of the symbols call its replacement. All calls must give the same
+ * interposition. Objects that an earlier sweep has seen are skipped unless `again`. Any thread; no lock may be held. Of
+ * concurrent calls one does the work of all. */
+void hl_interpose(const hl_interposition *interposition, bool again);
 /* After fork, in the child: a sweep that another thread was in has ended. */
 void hl_interpose_forked(void);
 

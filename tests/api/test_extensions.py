@@ -247,6 +247,47 @@ def test_unloaded_libraries_are_no_trouble(example, tmp_path):
     )
 
 
+def test_two_copies_in_one_process(example, tmp_path):
+    """Another tool that does as we do: the last to start has the calls, and neither leads to the other in circles."""
+    extension.build(tmp_path, name="later")
+    run_with_helpers(
+        """
+        import importlib.machinery, importlib.util, shutil, heapledger
+        from heapledger import _ledger
+        path = sys.argv[2] + "/_ledger.so"
+        shutil.copy(_ledger.__file__, path)
+        loader = importlib.machinery.ExtensionFileLoader("copy._ledger", path)
+        copy = importlib.util.module_from_spec(importlib.util.spec_from_loader("copy._ledger", loader))
+        loader.exec_module(copy)
+
+        def seen(engine):
+            return sorted(trace[1] for trace in engine._get_traces() if trace[0] == 5)
+
+        import extension_example
+        for round in range(3):
+            heapledger.start()
+            copy.start()
+            assert extension_example.report(5, 16, 50 + round) == 0
+            assert seen(copy) == [50 + round] and seen(heapledger) == []
+            heapledger.start()
+            assert extension_example.report(5, 32, 70) == 0
+            assert seen(copy) == [50 + round] and seen(heapledger) == [70]
+            copy.stop()
+            assert extension_example.withdraw(5, 32) == 0 and seen(heapledger) == []
+            heapledger.stop()
+        assert extension_example.report(5, 16, 50) == -2
+        heapledger.start()
+        loader = importlib.machinery.ExtensionFileLoader("extension_example", sys.argv[3])
+        later = importlib.util.module_from_spec(importlib.util.spec_from_loader("extension_example", loader))
+        assert later.report(5, 16, 60) == 0 and seen(heapledger) == [60]
+        consistent()
+        """,
+        example,
+        tmp_path,
+        pathlib.Path(tmp_path, "later" + sysconfig.get_config_var("EXT_SUFFIX")),
+    )
+
+
 # --- heapledger.h ---
 
 
@@ -363,19 +404,17 @@ def test_header_after_fork(example):
     )
 
 
-def test_header_in_other_languages(tmp_path):
-    """It is C++, too, and C as of 1999, without a warning."""
-    folder = heapledger.get_include()
-    for number, options in enumerate((["-x", "c", "-std=c99"], ["-x", "c++", "-std=c++11"])):
-        source = tmp_path / f"include{number}.c"
-        source.write_text(
-            "#include <Python.h>\n#include <heapledger.h>\n"
-            "int f(void) { return heapledger_connect() + heapledger_is_tracing()\n"
-            "+ heapledger_track(1, 2, 3) + heapledger_untrack(1, 2); }\n"
-        )
-        command = ["cc", *options, "-c", "-Wall", "-Wextra", "-Werror", f"-I{folder}"]
-        command += ["-isystem", sysconfig.get_path("include"), str(source), "-o", str(tmp_path / "out.o")]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if "cc1plus" in done.stderr:
-            pytest.skip("there is no C++ compiler")
-        assert done.returncode == 0, done.stderr
+@pytest.mark.parametrize("language", ["c99", "c++11"])
+def test_header_in_other_languages(tmp_path, language):
+    source = tmp_path / "include.source"
+    source.write_text(
+        "#include <Python.h>\n#include <heapledger.h>\n"
+        "int f(void) { return heapledger_connect() + heapledger_is_tracing()\n"
+        "+ heapledger_track(1, 2, 3) + heapledger_untrack(1, 2); }\n"
+    )
+    command = ["cc", "-x", language.rstrip("0123456789"), f"-std={language}", "-c", "-Wall", "-Wextra", "-Werror"]
+    command += [f"-I{heapledger.get_include()}", "-isystem", sysconfig.get_path("include")]
+    done = subprocess.run([*command, str(source), "-o", "/dev/null"], capture_output=True, text=True, check=False)
+    if "cc1plus" in done.stderr:
+        pytest.skip("there is no C++ compiler")
+    assert done.returncode == 0, done.stderr
