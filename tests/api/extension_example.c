@@ -135,11 +135,29 @@ static PyObject *withdraw(PyObject *module, PyObject *args)
     return PyLong_FromLong(PyTraceMalloc_Untrack(domain, (uintptr_t)address));
 }
 
+/* report_raw(domain, size): a block that the hooks see as well, from the same instruction; it is kept */
+static PyObject *report_raw(PyObject *module, PyObject *args)
+{
+    unsigned int domain;
+    Py_ssize_t size;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "In", &domain, &size))
+        return NULL;
+    void *block = PyMem_RawMalloc((size_t)size);
+    return PyLong_FromLong(PyTraceMalloc_Track(domain, (uintptr_t)block, (size_t)size));
+}
+
 static PyMethodDef functions[] = {
-    {"connect", connect, METH_NOARGS, NULL},        {"is_tracing", is_tracing, METH_NOARGS, NULL},
-    {"allocate", allocate, METH_VARARGS, NULL},     {"release", release, METH_VARARGS, NULL},
-    {"in_threads", in_threads, METH_VARARGS, NULL}, {"report", report, METH_VARARGS, NULL},
-    {"withdraw", withdraw, METH_VARARGS, NULL},     {NULL, NULL, 0, NULL},
+    {"connect", connect, METH_NOARGS, NULL},
+    {"is_tracing", is_tracing, METH_NOARGS, NULL},
+    {"allocate", allocate, METH_VARARGS, NULL},
+    {"release", release, METH_VARARGS, NULL},
+    {"in_threads", in_threads, METH_VARARGS, NULL},
+    {"report", report, METH_VARARGS, NULL},
+    {"withdraw", withdraw, METH_VARARGS, NULL},
+    {"report_raw", report_raw, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "extension_example", .m_methods = functions};

@@ -84,6 +84,23 @@ def test_reported_blocks_are_entered(tmp_path, linking, order):
     )
 
 
+@pytest.mark.parametrize("limit", [1, 3])
+def test_the_same_line_in_two_domains(example, limit):
+    run_with_helpers(
+        """
+        import heapledger, extension_example
+        heapledger.start(int(sys.argv[2]))
+        for _ in range(100):
+            extension_example.report_raw(5, 4321)
+        assert [size for size, _ in in_domain(5)] == [4321] * 100
+        assert [size for size, _ in in_domain(0)].count(4321) == 100
+        consistent()
+        """,
+        example,
+        limit,
+    )
+
+
 SAME_NUMBERS = """
 import heapledger, extension_example
 engine = importlib.import_module(sys.argv[2])
