@@ -12,9 +12,9 @@
  * other functions do nothing. It costs about a dictionary lookup, so an extension that may be imported first calls it
  * again now and then, for instance whenever it makes an arena.
  *
- * A domain is a number that tells your blocks from others', in filters (heapledger.DomainFilter): draw one at random and
- * keep it. Domain 0 is the interpreter's own. Within a domain an address stands for one block; tracking it again replaces
- * the block. The traceback is the calling thread's; a thread that Python does not know, gets "<unknown>".
+ * A domain is a number that tells your blocks from others', in filters (heapledger.DomainFilter): draw one at random
+ * and keep it. Domain 0 is the interpreter's own. Within a domain an address stands for one block; tracking it again
+ * replaces the block. The traceback is the calling thread's; a thread that Python does not know, gets "<unknown>".
  *
  * Threads: heapledger_connect needs the GIL (an attached thread state). The others take any thread, with or without the
  * GIL, and never take it. They return without running any Python code.

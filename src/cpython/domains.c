@@ -79,15 +79,15 @@ int hl_domains_untrack(unsigned int domain, uintptr_t address)
     return result;
 }
 
-/* What extensions call in place of the interpreter's functions. Both engines may be tracing, so theirs is always called,
- * too; it does nothing when it is not.
+/* What extensions call in place of the interpreter's functions. Both engines may be tracing, so theirs is always
+ * called, too; it does nothing when it is not.
  *
  * Theirs are called by pointers that no sweep touches (a calling slot of ours would be one to a second copy of this
  * library in the process); they are volatile so that the compiler does not make such calls of them. */
 static int (*volatile their_track)(unsigned int, uintptr_t, size_t) = PyTraceMalloc_Track;
 static int (*volatile their_untrack)(unsigned int, uintptr_t) = PyTraceMalloc_Untrack;
 
-/* Private, but the interpreter's own tests and some tools call it. An interpreter without it is no reason not to load. */
+/* Private, but the interpreter's own tests call it. An interpreter without it is no reason not to load. */
 extern PyObject *_PyTraceMalloc_GetTraceback(unsigned int domain, uintptr_t address) __attribute__((weak));
 static PyObject *(*volatile their_getter)(unsigned int, uintptr_t) = _PyTraceMalloc_GetTraceback;
 

@@ -1,11 +1,11 @@
 /* domains.h: blocks that extensions report themselves, mostly under a domain of their own.
  *
- * They arrive by two ways: by the interpreter's PyTraceMalloc_Track and PyTraceMalloc_Untrack, of which interpose.h lets
- * us have the calls, and by the functions of heapledger.h, the header for extensions. An address and a size are taken as
- * they come: nothing is known about them, they may be inside another block or no address at all.
+ * They arrive by two ways: by the interpreter's PyTraceMalloc_Track and PyTraceMalloc_Untrack, of which interpose.h
+ * lets us have the calls, and by the functions of heapledger.h, the header for extensions. An address and a size are
+ * taken as they come: nothing is known about them, they may be inside another block or no address at all.
  *
- * Threading: any thread, with or without the GIL. No lock may be held; nothing is allocated by the hooked allocators, no
- * Python function is called.
+ * Threading: any thread, with or without the GIL. No lock may be held; nothing is allocated by the hooked allocators,
+ * no Python function is called.
  */
 #ifndef HL_DOMAINS_H
 #define HL_DOMAINS_H

@@ -43,8 +43,8 @@ typedef struct {
 } hl_hooks_thread;
 extern __thread hl_hooks_thread hl_hooks_this_thread;
 
-/* The site for a block of `size` bytes that is allocated now in `frame` (NULL: none) of the calling thread, by the whole
- * stack. 0: no memory. Under the lock. */
+/* The site for a block of `size` bytes that is allocated now in `frame` (NULL: none) of the calling thread, by the
+ * whole stack. 0: no memory. Under the lock. */
 hl_site_id hl_hooks_site(const void *frame, uint64_t size, uint32_t domain);
 
 /* An object came to be in a block that was entered before; `attached` thread state, no lock. See reftracer.c. */

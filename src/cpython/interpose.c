@@ -1,8 +1,8 @@
 /* interpose.c: see interpose.h.
  *
  * Another thread may be in dlopen or dlclose. Objects are listed as soon as they are mapped, before the dynamic linker
- * has filled their slots: writing there then would be undone or, worse, taken for an offset. So an object of interest is
- * first asked for by name: dlopen waits until whoever loads it is done, and our reference keeps it while we write.
+ * has filled their slots: writing there then would be undone or, worse, taken for an offset. So an object of interest
+ * is first asked for by name: dlopen waits until whoever loads it is done, and our reference keeps it while we write.
  *
  * No lock of ours is held around calls of the dynamic linker: it may be running constructors that wait for us.
  */

@@ -11,8 +11,8 @@
  * Objects that are loaded later are seen because the interpreter's own call to dlopen comes to us as well, so an
  * extension's slots are ours before its module is initialised. Objects that others load are found by the next sweep.
  *
- * What is replaced is never put back: the object may be gone when we would. So a replacement must do the original's work
- * for ever, and this library is never unloaded (the linker is told so: -z nodelete).
+ * What is replaced is never put back: the object may be gone when we would. So a replacement must do the original's
+ * work for ever, and this library is never unloaded (the linker is told so: -z nodelete).
  *
  * The interpreter's calls of its own functions and our own calls are left alone. Elsewhere than on 64-bit x86 and ARM
  * nothing is done.

@@ -1,7 +1,7 @@
 /* extension_example.c: an extension that manages memory of its own, as an author would write it with heapledger.h.
  *
- * An arena hands out pieces of one large block and reports each piece, once through heapledger.h and once, for the other
- * half of its functions, through the interpreter's PyTraceMalloc_Track. test_extensions.py compiles and drives it.
+ * An arena hands out pieces of one large block and reports each piece through heapledger.h; other functions report what
+ * they are told through the interpreter's PyTraceMalloc_Track. test_extensions.py compiles and drives it.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
