@@ -65,6 +65,16 @@ int hl_domains_track(unsigned int domain, uintptr_t address, size_t size)
     return result;
 }
 
+/* A block that this thread has just been given by a hooked allocator is disowned: numpy does so, to report it under its
+ * own domain. It is one allocation, not two. */
+static void disown(uintptr_t address)
+{
+    hl_site_id site = hl_ledger_find(&hl_hooks_ledger, address, 0);
+    if (site != 0)
+        hl_sites_at(&hl_hooks_ledger.sites, site)->allocated--;
+    hl_hooks_this_thread.last_block = 0;
+}
+
 int hl_domains_untrack(unsigned int domain, uintptr_t address)
 {
     if (!tracing())
@@ -72,6 +82,8 @@ int hl_domains_untrack(unsigned int domain, uintptr_t address)
     int result = HL_DOMAINS_NOT_TRACING;
     visit v = visit_begin();
     if (tracing()) {
+        if (domain == 0 && address == hl_hooks_this_thread.last_block)
+            disown(address);
         (void)hl_ledger_leave(&hl_hooks_ledger, address, domain);
         result = HL_DOMAINS_DONE;
     }
