@@ -14,7 +14,7 @@
 PYTHON ?= python3
 SECONDS ?= 60
 with = tools/with-interpreter
-c_files = $(wildcard src/*/*.[ch] tests/core/*.[ch] tests/fuzz/*.[ch] bench/*.[ch])
+c_files = $(wildcard src/*/*.[ch] heapledger/include/*.h tests/core/*.[ch] tests/api/*.[ch] tests/fuzz/*.[ch] bench/*.[ch])
 python_files = $(wildcard heapledger startup tests bench tools/*.py)
 
 .PHONY: demo test lint test-core test-api test-all fuzz bench bench-snapshots callgrind-check format clean

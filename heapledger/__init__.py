@@ -2,7 +2,7 @@
 
 ``import heapledger as tracemalloc`` is all that a program changes. Names, arguments, results and errors are those of
 the standard library's module; ``take_peak_snapshot``, ``take_allocation_snapshot``, ``allocated``, ``install``,
-``uninstall``, ``memory``, ``lost_records`` and ``SnapshotFormatError`` are additions.
+``uninstall``, ``memory``, ``lost_records``, ``SnapshotFormatError`` and ``get_include`` are additions.
 
 ``Filter(False, heapledger.__file__)`` must hide all that this package allocates, so what the ledger's own functions
 allocate is not entered at all: the C code brackets itself, the few Python functions that run later enter ``_OwnWork``,
@@ -10,6 +10,7 @@ and the package's other files are imported here, before anything can be traced.
 """
 
 import linecache  # noqa: F401 - part of the interface: tests replace tracemalloc.linecache.getline
+import os.path as _path
 from collections.abc import Sequence as _Sequence
 
 from heapledger._ledger import (
@@ -50,6 +51,12 @@ _Sequence.register(_Traces)
 from heapledger._files import SnapshotFormatError  # noqa: E402
 from heapledger._swap import install, uninstall  # noqa: E402
 
+
+def get_include():
+    """The folder of heapledger.h, for C extensions that report memory of their own."""
+    return _path.join(_path.dirname(__file__), "include")
+
+
 __all__ = [
     "BaseFilter",
     "DomainFilter",
@@ -63,6 +70,7 @@ __all__ = [
     "Traceback",
     "allocated",
     "clear_traces",
+    "get_include",
     "get_object_traceback",
     "get_traceback_limit",
     "get_traced_memory",

@@ -264,6 +264,11 @@ PyObject *hl_unpickle_check(PyObject *module, PyObject *traces);
 
 extern PyMethodDef hl_functions[];
 
+/* --- c_api.c --- */
+
+/* Add what the header for extensions looks for, and be ready for what extensions ask the interpreter. */
+bool hl_c_api_add(PyObject *module);
+
 /* Members that give instances a __dict__ and weak references. */
 #define HL_DICT_MEMBERS(type)                                                  \
     {"__dictoffset__", T_PYSSIZET, offsetof(type, dict), READONLY, NULL},      \

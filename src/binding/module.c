@@ -202,7 +202,7 @@ static int module_exec(PyObject *module)
 #endif
     hl_state *state = hl_state_of_module(module);
 
-    if (!find_stdlib(state) || !make_types(module, state) || !add_types(module, state))
+    if (!find_stdlib(state) || !make_types(module, state) || !add_types(module, state) || !hl_c_api_add(module))
         return -1;
     return PyModule_AddStringConstant(module, "_version", HL_VERSION);
 }

@@ -26,23 +26,24 @@ static inline bool tracing(void)
     return atomic_load_explicit(&hl_hooks_tracing, memory_order_relaxed);
 }
 
-/* The site for a block of `size` bytes that is allocated now in `frame` (NULL: none), by the whole stack. 0: no memory. */
-static __attribute__((noinline)) hl_site_id site_by_stack(const void *frame, uint64_t size)
+__attribute__((noinline)) hl_site_id hl_hooks_site(const void *frame, uint64_t size, uint32_t domain)
 {
     hl_ledger *ledger = &hl_hooks_ledger;
     hl_shadow *shadow = &hl_hooks_shadow;
     if (HL_UNLIKELY(!hl_shadow_sync(shadow, ledger, frame)) &&
         (hl_shadow_empty(shadow) || !hl_shadow_sync(shadow, ledger, frame)))
-        return hl_shadow_empty(shadow) ? hl_resolve_unknown(ledger, size, 0) : 0;
+        return hl_shadow_empty(shadow) ? hl_resolve_unknown(ledger, size, domain) : 0;
     hl_key key = {.locations = shadow->locations + shadow->top,
                   .depth = hl_shadow_depth(shadow),
+                  .domain = domain,
                   .size = size,
                   .stack_hash = hl_shadow_hash(shadow),
                   .version = shadow->version};
     hl_site_id site = hl_ledger_cached(ledger, &key);
     if (HL_UNLIKELY(site == 0))
         site = hl_resolve_site(ledger, shadow, &key);
-    if (shadow->window == 1 && site != 0 && shadow->seen[shadow->top].frame == frame && shadow->generation != 0)
+    if (shadow->window == 1 && domain == 0 && site != 0 && shadow->seen[shadow->top].frame == frame &&
+        shadow->generation != 0)
         hl_cache_put_spot(&ledger->cache, &ledger->sites, hl_frames_instruction(frame), size, shadow->generation, site);
     return site;
 }
@@ -62,7 +63,7 @@ HL_INLINE hl_site_id site_for(PyThreadState *thread, uint64_t size)
                 return site;
         }
     }
-    return site_by_stack(frame, size);
+    return hl_hooks_site(frame, size, 0);
 }
 
 /* What a hook does to the ledger, while it holds the lock. */

@@ -7,7 +7,9 @@
 
 #include <pthread.h>
 
+#include "domains.h"
 #include "hooks.h"
+#include "interpose.h"
 #include "reftracer.h"
 
 static hl_lock control; /* start and stop exclude each other */
@@ -38,6 +40,7 @@ static void after_fork_in_child(void)
     hl_lock_reset(&hl_book_pin_lock);
     hl_gate_reset(&hl_hooks_gate);
     hl_lock_reset(&control);
+    hl_interpose_forked();
 }
 
 /* Forget everything. */
@@ -83,6 +86,7 @@ static void hook_again(void)
 
 hl_status hl_tracer_start(uint32_t nframe)
 {
+    hl_domains_receive(true);
     hl_lock_take(&control);
     hl_status status = HL_OK;
     if (hl_tracer_is_tracing()) {
@@ -203,6 +207,8 @@ void hl_tracer_memory(hl_tracer_bytes *bytes)
 
 hl_status hl_tracer_snapshot(hl_moment moment, hl_snapshot **made)
 {
+    if (hl_tracer_is_tracing())
+        hl_domains_receive(false);
     hl_lock_take(&control);
     if (hl_tracer_is_tracing())
         hook_again();

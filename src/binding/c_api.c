@@ -1,0 +1,63 @@
+/* c_api.c: what extensions get from us: the functions behind heapledger.h, and the interpreter's private getter of
+ * tracebacks.
+ *
+ * Threading: the functions behind the header take any thread; the getter needs the GIL. It may be called in an
+ * interpreter that has not imported heapledger, so it does without the module's state.
+ */
+#include "binding.h"
+
+#include <heapledger.h>
+
+#include "../cpython/domains.h"
+
+static int is_tracing(void)
+{
+    return hl_tracer_is_tracing();
+}
+
+static PyObject *frame_tuple(const hl_book *book, hl_location_id id)
+{
+    const hl_location *location = hl_book_get_location(book, id);
+    const hl_string *file = hl_book_get_string(book, location->file);
+
+    return Py_BuildValue("(NI)", hl_text_decode(file->bytes, file->length), location->line);
+}
+
+static PyObject *get_traceback(unsigned int domain, uintptr_t address)
+{
+    hl_snapshot *snapshot = NULL;
+
+    HL_OWN_WORK;
+    hl_status status = hl_tracer_find(address, domain, &snapshot);
+    if (status != HL_OK && status != HL_STOPPED)
+        return hl_raise_status(status);
+    if (snapshot == NULL)
+        return NULL;
+    const hl_stack *stack = hl_book_get_stack(snapshot->book, snapshot->rows[0].stack);
+    PyObject *frames = PyTuple_New(stack->depth);
+    for (uint32_t i = 0; frames != NULL && i < stack->depth; i++) {
+        PyObject *frame = frame_tuple(snapshot->book, stack->locations[i]);
+        if (frame == NULL)
+            Py_CLEAR(frames);
+        else
+            PyTuple_SET_ITEM(frames, i, frame);
+    }
+    hl_snapshot_drop(snapshot);
+    return frames;
+}
+
+bool hl_c_api_add(PyObject *module)
+{
+    static const heapledger_api functions = {
+        .version = HEAPLEDGER_API_VERSION,
+        .track = hl_domains_track,
+        .untrack = hl_domains_untrack,
+        .is_tracing = is_tracing,
+    };
+    PyObject *capsule = PyCapsule_New((void *)(uintptr_t)&functions, HEAPLEDGER_CAPSULE, NULL);
+    int added = PyModule_AddObjectRef(module, "_C_API", capsule);
+
+    Py_XDECREF(capsule);
+    hl_domains_set_getter(get_traceback);
+    return added == 0;
+}

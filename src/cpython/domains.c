@@ -1,0 +1,151 @@
+/* domains.c: see domains.h. */
+
+#include <stdbool.h>
+
+#include "domains.h"
+
+#include "hooks.h"
+#include "interpose.h"
+
+/* Blocks of domain 0 share the map with those of the hooks. One that an extension reports may lie inside another, so
+ * the page must be cut so fine that no two starts share a slot, whatever the size is. */
+enum { SMALLEST_BLOCK = 1 };
+
+static bool tracing(void)
+{
+    return atomic_load_explicit(&hl_hooks_tracing, memory_order_relaxed);
+}
+
+static hl_site_id site_for(PyThreadState *thread, uint64_t size, uint32_t domain)
+{
+    const void *frame = thread == NULL ? NULL : hl_frames_current(thread);
+    if (frame != NULL && frame == hl_hooks_this_thread.own_frame)
+        return hl_ledger_own_site(&hl_hooks_ledger, size);
+    return hl_hooks_site(frame, size, domain);
+}
+
+/* The ledger's lock, by the side of the gate that is ours. */
+typedef struct {
+    PyThreadState *thread; /* the calling thread's own, or NULL */
+    bool favoured;
+    bool fast;
+} visit;
+
+static visit visit_begin(void)
+{
+    visit v = {0};
+    v.favoured = hl_frames_here(false, &v.thread);
+    if (v.favoured)
+        v.fast = hl_gate_enter_favoured(&hl_hooks_gate);
+    else
+        hl_gate_enter(&hl_hooks_gate);
+    return v;
+}
+
+static void visit_end(const visit *v)
+{
+    if (v->favoured)
+        hl_gate_leave_favoured(&hl_hooks_gate, v->fast);
+    else
+        hl_gate_leave(&hl_hooks_gate);
+}
+
+int hl_domains_track(unsigned int domain, uintptr_t address, size_t size)
+{
+    if (!tracing())
+        return HL_DOMAINS_NOT_TRACING;
+    int result = HL_DOMAINS_NOT_TRACING;
+    visit v = visit_begin();
+    if (tracing()) {
+        uint64_t lost = hl_hooks_ledger.lost;
+        hl_ledger_enter(&hl_hooks_ledger, address, SMALLEST_BLOCK, domain, site_for(v.thread, size, domain));
+        result = hl_hooks_ledger.lost == lost ? HL_DOMAINS_DONE : HL_DOMAINS_NO_MEMORY;
+    }
+    visit_end(&v);
+    return result;
+}
+
+/* The block that was entered last is disowned: numpy does so with what an allocator has just given it, to report it under
+ * its own domain. It is one allocation, not two (unless a thread without the GIL has entered another meanwhile). */
+static void disown(uintptr_t address)
+{
+    hl_site_id site = hl_ledger_find(&hl_hooks_ledger, address, 0);
+    if (site != 0)
+        hl_sites_at(&hl_hooks_ledger.sites, site)->allocated--;
+    atomic_store_explicit(&hl_hooks_last_block, 0, memory_order_relaxed);
+}
+
+int hl_domains_untrack(unsigned int domain, uintptr_t address)
+{
+    if (!tracing())
+        return HL_DOMAINS_NOT_TRACING;
+    int result = HL_DOMAINS_NOT_TRACING;
+    visit v = visit_begin();
+    if (tracing()) {
+        if (domain == 0 && address == atomic_load_explicit(&hl_hooks_last_block, memory_order_relaxed))
+            disown(address);
+        (void)hl_ledger_leave(&hl_hooks_ledger, address, domain);
+        result = HL_DOMAINS_DONE;
+    }
+    visit_end(&v);
+    return result;
+}
+
+/* What extensions call in place of the interpreter's functions. Both engines may be tracing, so theirs is always
+ * called, too; it does nothing when it is not.
+ *
+ * Theirs are called by pointers that no sweep touches (a calling slot of ours would be one to a second copy of this
+ * library in the process); they are volatile so that the compiler does not make such calls of them. */
+static int (*volatile their_track)(unsigned int, uintptr_t, size_t) = PyTraceMalloc_Track;
+static int (*volatile their_untrack)(unsigned int, uintptr_t) = PyTraceMalloc_Untrack;
+
+/* Private, but the interpreter's own tests call it. An interpreter without it is no reason not to load. */
+extern PyObject *_PyTraceMalloc_GetTraceback(unsigned int domain, uintptr_t address) __attribute__((weak));
+static PyObject *(*volatile their_getter)(unsigned int, uintptr_t) = _PyTraceMalloc_GetTraceback;
+
+/* The worse of two answers; one engine that is not tracing does not matter. */
+static int both(int ours, int theirs)
+{
+    if (ours == HL_DOMAINS_NOT_TRACING)
+        return theirs;
+    return theirs == HL_DOMAINS_NO_MEMORY ? theirs : ours;
+}
+
+static int track(unsigned int domain, uintptr_t address, size_t size)
+{
+    int ours = hl_domains_track(domain, address, size);
+    return both(ours, their_track(domain, address, size));
+}
+
+static int untrack(unsigned int domain, uintptr_t address)
+{
+    int ours = hl_domains_untrack(domain, address);
+    return both(ours, their_untrack(domain, address));
+}
+
+static hl_domains_getter *own_getter;
+
+static PyObject *get_traceback(unsigned int domain, uintptr_t address)
+{
+    PyObject *frames = tracing() ? own_getter(domain, address) : NULL;
+    if (frames != NULL || PyErr_Occurred())
+        return frames;
+    return their_getter(domain, address);
+}
+
+void hl_domains_set_getter(hl_domains_getter *function)
+{
+    own_getter = function;
+}
+
+void hl_domains_receive(bool again)
+{
+    static const hl_replacement replacements[] = {
+        {"PyTraceMalloc_Track", (void *)track},
+        {"PyTraceMalloc_Untrack", (void *)untrack},
+        {"_PyTraceMalloc_GetTraceback", (void *)get_traceback},
+        {NULL, NULL},
+    };
+    static const hl_interposition interposition = {replacements, (void *)PyTraceMalloc_Track, &hl_hooks_tracing};
+    hl_interpose(&interposition, again);
+}
