@@ -38,7 +38,7 @@ void hl_cache_fit(hl_cache *cache, size_t sites)
 {
     if (HL_LIKELY(sites < (size_t)1 << cache->log2) || cache->log2 == LARGEST)
         return;
-    hl_cache_entry *entries = hl_os_map(bytes_of(cache->log2 + STEP));
+    hl_cache_entry *entries = hl_os_map_dense(bytes_of(cache->log2 + STEP)); /* its places fill in any order */
     if (entries == NULL)
         return;
     hl_os_unmap(cache->entries, bytes_of(cache->log2));
