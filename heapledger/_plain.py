@@ -14,6 +14,7 @@ from heapledger._ledger import _OwnWork
 
 MOST_LEVELS = 32
 MOST_INT_BYTES = 4096
+MOST_ALIKE = 100
 
 _FLOAT = Struct("<d")
 _CONSTANTS = {78: None, 84: True, 70: False}  # N, T, F
@@ -22,7 +23,7 @@ _TAGS = {list: b"l", tuple: b"t", dict: b"d", set: b"s", frozenset: b"z"}
 
 
 class Malformed(ValueError):
-    """Bytes that are no plain data: (reason, offset)."""
+    """Bytes that are not what they should be: (reason, offset)."""
 
 
 def _number(value):
@@ -92,6 +93,8 @@ def encode(value, path="value", level=0):
             _refuse(value, path)
         if level == MOST_LEVELS:
             raise ValueError(f"{_name(path)}: nested more than {MOST_LEVELS} levels deep, or in itself: can't be saved")
+        if kind is not list and kind is not tuple and are_too_many_alike(value, {}):
+            raise ValueError(f"{_name(path)}: more than {MOST_ALIKE} keys have the same hash: can't be saved")
         parts = []
         if kind is dict:
             for key, item in value.items():
@@ -132,6 +135,24 @@ def _read_bytes(data, at):
         return data[start : start + length], start + length
 
 
+def are_too_many_alike(keys, alike):
+    """Have more than MOST_ALIKE keys of a dict or a set the same hash? `alike` is {hash: how many}, of those before.
+
+    Each of them would be compared with all others, so a file of them would take forever. Hashes of texts and bytes
+    cannot be foreseen, and those of small ints differ.
+    """
+    with _OwnWork():
+        for key in keys:
+            kind = type(key)
+            if kind is str or kind is bytes or kind is int and -(2**60) < key < 2**60:
+                continue
+            code = hash(key)
+            alike[code] = alike.get(code, 0) + 1
+            if alike[code] > MOST_ALIKE:
+                return True
+        return False
+
+
 def _read_container(data, at, kind, level):
     with _OwnWork():
         if level == MOST_LEVELS:
@@ -152,6 +173,8 @@ def _read_container(data, at, kind, level):
                 item, after = _read(data, after, level + 1)
             items.append(item)
         try:
+            if are_too_many_alike(keys if kind is dict else () if kind in (list, tuple) else items, {}):
+                raise Malformed(f"too many of a {kind.__name__} have the same hash", at)
             made = dict(zip(keys, items, strict=True)) if kind is dict else kind(items)
         except TypeError:
             raise Malformed(f"what cannot be in a {kind.__name__} is in one", at) from None

@@ -158,6 +158,25 @@ bool hl_source_row_of_block(hl_source *source, uint64_t block, size_t *row);
 PyObject *hl_source_list(hl_source *source);
 PyTypeObject *hl_source_type_new(PyObject *module);
 
+/* --- memo.c --- */
+
+typedef struct {
+    PyObject *object; /* held; NULL: empty */
+    uint32_t number;
+} hl_memo_entry;
+
+typedef struct {
+    hl_memo_entry *entries;
+    size_t room; /* a power of two, or 0 */
+    size_t used;
+} hl_memo;
+
+/* The entry of this very object, or an empty one for it; NULL with an exception when there is no memory. */
+hl_memo_entry *hl_memo_find(hl_memo *memo, const PyObject *object);
+/* Fill an empty entry that was found for the object, and after which no other was looked for. */
+void hl_memo_enter(hl_memo *memo, hl_memo_entry *entry, PyObject *object, uint32_t number);
+void hl_memo_free(hl_memo *memo);
+
 /* --- convert.c --- */
 
 /* What a conversion needs beyond sizes and frames. */
