@@ -28,9 +28,7 @@ from heapledger._ledger import (
 )
 
 _FORMATS = ("hlsnap", "tracemalloc")
-_MAGIC = b"\x89HLS\r\n\x1a\n"
-_MINOR = slice(10, 12)  # the minor version, as little-endian bytes
-_KNOWN_MINOR = 0
+_FIRST_BYTE = 0x89  # of an .hlsnap file
 _METADATA, _ATTRIBUTES, _TOTALS = b"META", b"ATTR", b"TOTL"
 
 
@@ -265,16 +263,14 @@ def _with_totals(traces, offset, totals, whole):
     with _OwnWork():
         try:
             return _Traces(_file_totals(traces, totals, whole))
-        except ValueError as error:
+        except _plain.Malformed as error:
             raise _plain.Malformed(error.args[0], offset) from None
 
 
 def _from_hlsnap(data):
     with _OwnWork():
-        snapshots, sections = _file_read(data)
-        traces, limit = snapshots[0]
-        # Sections of newer files may be longer than what we know of them.
-        whole = int.from_bytes(data[_MINOR], "little") <= _KNOWN_MINOR
+        # Sections of newer files may be longer than what we know of them: then we do not know them as a whole.
+        (traces, limit), sections, whole = _file_read(data)
         metadata = _dict_section(sections, _METADATA, whole)
         attributes = _dict_section(sections, _ATTRIBUTES, whole)
         totals = _section(sections, _TOTALS)
@@ -293,9 +289,9 @@ def _from_hlsnap(data):
 def _from_pickle(data):
     with _OwnWork():
         if not data:
-            raise _unpickle.Malformed("is empty", 0)
+            raise _plain.Malformed("is empty", 0)
         if data[0] != 0x80:
-            raise _unpickle.Malformed("is neither an .hlsnap file nor a pickle of a snapshot", 0)
+            raise _plain.Malformed("is neither an .hlsnap file nor a pickle of a snapshot", 0)
         traces, attributes = _unpickle.read(data)
         snapshot = _file_snapshot(_Traces(traces), None, None)
         vars(snapshot).update(attributes)
@@ -308,9 +304,7 @@ def load(filename):
         with open(filename, "rb") as file:
             data = file.read()
         try:
-            return _from_hlsnap(data) if data and _MAGIC.startswith(data[:4]) else _from_pickle(data)
-        except ValueError as error:
-            if len(error.args) != 2:
-                raise
+            return _from_hlsnap(data) if data and data[0] == _FIRST_BYTE else _from_pickle(data)
+        except _plain.Malformed as error:
             reason, offset = error.args
         raise SnapshotFormatError(filename, offset, reason)

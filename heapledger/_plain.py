@@ -10,6 +10,7 @@ them, so what is allocated is bounded by a multiple of the input's length.
 
 from struct import Struct
 
+from heapledger._ledger import _Malformed as Malformed
 from heapledger._ledger import _OwnWork
 
 MOST_LEVELS = 32
@@ -20,10 +21,6 @@ _FLOAT = Struct("<d")
 _CONSTANTS = {78: None, 84: True, 70: False}  # N, T, F
 _CONTAINERS = {108: list, 116: tuple, 100: dict, 115: set, 122: frozenset}  # l, t, d, s, z
 _TAGS = {list: b"l", tuple: b"t", dict: b"d", set: b"s", frozenset: b"z"}
-
-
-class Malformed(ValueError):
-    """Bytes that are not what they should be: (reason, offset)."""
 
 
 def _number(value):

@@ -36,6 +36,7 @@ typedef struct {
     PyTypeObject *filter;
     PyTypeObject *domain_filter;
     PyTypeObject *snapshot;
+    PyObject *malformed;     /* the exception for bytes that are not what they should be: (reason, offset) */
     PyObject *stdlib_memory; /* the stdlib's get_tracemalloc_memory, which a swap may hide; NULL: not there */
 } hl_state;
 
@@ -124,6 +125,7 @@ typedef struct {
     PyObject **values;
     uint32_t room; /* a power of two */
     uint32_t used;
+    uint64_t seed; /* of the hashes: which ids are looked at may be a file's choice */
 } hl_objects;
 
 /* One core snapshot and the Python objects made from it so far. Not visible to Python. */

@@ -18,8 +18,8 @@ typedef struct {
     hl_location_id *locations; /* room for the traceback in hand */
     Py_ssize_t locations_room;
     int needs;
-    unsigned __int128 weighed; /* sum of size x depth: no group's sum can exceed it */
-    uint8_t *totals;           /* for a file: the traces' totals, as the section TOTL has them; else NULL */
+    unsigned __int128 weight; /* of all rows */
+    uint8_t *totals;          /* for a file: the traces' totals, as the section TOTL has them; else NULL */
     size_t totals_length;
     bool totals_differ; /* from what the book says */
 } conversion;
@@ -158,13 +158,13 @@ static bool enter_values(conversion *work, PyObject **values, hl_row *row)
         return false;
     if ((work->needs & HL_NEED_TOTALS) && !keep_total(work, values[3], row->stack, depth))
         return false;
-    work->weighed += (unsigned __int128)row->size * (depth > 0 ? depth : 1);
-    if (work->weighed > INT64_MAX) {
+    row->domain = (uint32_t)domain;
+    row->live = 1;
+    work->weight += hl_row_weight(row, depth);
+    if (work->weight > HL_MOST_WEIGHT) {
         PyErr_SetString(PyExc_OverflowError, "the sum of the sizes exceeds 64 bits");
         return false;
     }
-    row->domain = (uint32_t)domain;
-    row->live = 1;
     return true;
 }
 

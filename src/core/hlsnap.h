@@ -47,6 +47,7 @@ typedef struct {
     size_t snapshot_count;
     hl_hlsnap_section sections[HL_HLSNAP_MOST_SECTIONS]; /* pointing into the file's bytes */
     size_t section_count;
+    bool newer; /* of a minor version that is not known here */
 } hl_hlsnap_content;
 
 /* The snapshots share a private book. A file of a newer minor version is read as far as it is known here; what is passed

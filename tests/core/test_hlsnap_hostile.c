@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "../../src/core/hlsnap_bytes.h"
+#include "../../src/core/numbers.h"
 #include "check.h"
 #include "hlsnap_same.h"
 
@@ -102,11 +103,13 @@ static void put_in_place(part *parts, const part *other)
 #define BEYOND "goes beyond its section"
 #define UNKNOWN "names what does not exist"
 #define LONGER "longer than its content"
-#define UNCOUNTABLE "add up to more"
+#define UNCOUNTABLE "add up to more than 64 bits"
+#define UTF8 "not UTF-8"
 /* 2^32 - 1, 2^32, 2^56, 2^63, 2^64 - 1 */
 #define N32_LESS_1 "\xff\xff\xff\xff\x0f"
 #define N32 "\x80\x80\x80\x80\x10"
 #define N56 "\x80\x80\x80\x80\x80\x80\x80\x80\x01"
+#define N63_LESS_1 "\xff\xff\xff\xff\xff\xff\xff\xff\x7f"
 #define N63 "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01"
 #define N64_LESS_1 "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
 
@@ -126,6 +129,16 @@ static const struct {
     {PART("FILE", "\1\1\1a"), "shares more"},
     {PART("FILE", "\2\0\1a\2\1b"), "shares more"},
     {PART("FILE", "\1\0\1ab"), LONGER},
+    {PART("FILE", "\1\0\1\x80"), UTF8},
+    {PART("FILE", "\2\0\2\xc3\xa4\1\0"), UTF8}, /* shares half a character */
+    {PART("FUNC", "\1\1\xff"), UTF8},
+    {PART("FUNC", "\1\2\xc1\x81"), UTF8},
+    {PART("FUNC", "\1\2\xc3x"), UTF8},
+    {PART("FUNC", "\1\1\xc3"), UTF8},
+    {PART("FUNC", "\1\3\xe0\x9f\xbf"), UTF8},
+    {PART("FUNC", "\1\4\xf0\x8f\xbf\xbf"), UTF8},
+    {PART("FUNC", "\1\4\xf4\x90\x80\x80"), UTF8},
+    {PART("FUNC", "\1\4\xf5\x80\x80\x80"), UTF8},
     {PART("FUNC", "\1\2a"), BEYOND},
     {PART("FUNC", "\3\0\0"), BEYOND},
     {PART("FUNC", "\0\0"), LONGER},
@@ -167,6 +180,8 @@ static const struct {
     {PART("ROWS", "\0\1\0\0\1\0\2" N63 N64_LESS_1), UNCOUNTABLE},
     {PART("ROWS", "\0\1\0\0\2\0\1" N63 N64_LESS_1 "\2\0" N63 N64_LESS_1), UNCOUNTABLE},
     {PART("ROWS", "\0\1\0\0\2\0" N63 "\1\0\2" N63 "\1\0"), UNCOUNTABLE},
+    {PART("ROWS", "\0\1\0\0\1\0" N63 "\1\0"), UNCOUNTABLE},
+    {PART("ROWS", "\0\1\0\0\1\0\0" N63 N64_LESS_1), UNCOUNTABLE}, /* blocks of no bytes count too */
     {PART("ROWS", "\0\1\0\0\1\0\10\1\0\0"), LONGER},
     {PART("ROWS", "\0\1\0\0\1\0\10\1"), BEYOND},
     {PART("END ", "\0"), LONGER},
@@ -195,7 +210,7 @@ static void extremes_are_read(void)
         PART("STKS", "\1\1\0\1\0\1\0\0\0"),             /* padding */
         PART("ROWS", "\2" N32_LESS_1 N32_LESS_1 "\0\0"),
         PART("ROWS", "\0\1\0\0\1\1" N32_LESS_1 "\0\10\1\0"),
-        PART("ROWS", "\0\1\0\0\1\0\0" N63 N64_LESS_1),
+        PART("ROWS", "\0\1\0\0\1\0" N63_LESS_1 "\1\0"),
     };
     part parts[PLAIN];
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
@@ -396,5 +411,95 @@ static void chains_cannot_be_made_long(void)
     hl_book_drop(book);
 }
 
+/* Two sequences of 1,024 locations that every polynomial with an odd base, modulo 2^64, maps to the same: the sequence of
+ * Thue and Morse and its opposite. So all stacks made of these two have one hash, if that is a polynomial. */
+static void stacks_cannot_be_made_to_collide(void)
+{
+    enum { PIECE = 1024, PIECES = 8, LONGEST = 20 };
+    static hl_location_id locations[PIECE * PIECES];
+    hl_location_id ids[2];
+    hl_string_id file;
+    hl_book *book;
+    CHECK_OR_RETURN(hl_book_new(false, &book) == HL_OK && hl_book_string(book, "f", 1, &file) == HL_OK);
+    CHECK_OR_RETURN(hl_book_location(book, file, 1, 0, &ids[0]) == HL_OK);
+    CHECK_OR_RETURN(hl_book_location(book, file, 2, 0, &ids[1]) == HL_OK);
+    for (uint32_t choice = 0; choice < 1 << PIECES; choice++) {
+        hl_stack_id id;
+        for (uint32_t i = 0; i < PIECE * PIECES; i++)
+            locations[i] = ids[((uint32_t)__builtin_popcount(i % PIECE) ^ choice >> i / PIECE) & 1];
+        CHECK_OR_RETURN(hl_book_stack(book, locations, PIECE * PIECES, 0, &id) == HL_OK);
+    }
+    CHECK(longest_chain(&book->stacks) < LONGEST);
+    hl_book_drop(book);
+}
+
+/* References are counted in 32 bits: before they wrap, the book is full. */
+static void references_do_not_wrap(void)
+{
+    hl_string_id file, again;
+    hl_location_id locations[2], found;
+    hl_stack_id stack;
+    hl_book *book;
+    CHECK_OR_RETURN(hl_book_new(false, &book) == HL_OK && hl_book_string(book, "f", 1, &file) == HL_OK);
+    CHECK_OR_RETURN(hl_book_location(book, file, 1, 0, &locations[0]) == HL_OK);
+    locations[1] = locations[0];
+    book->frames = HL_BOOK_MOST_FRAMES - 2;
+    CHECK_EQUAL(hl_book_stack(book, locations, 2, 0, &stack), HL_OK);
+    CHECK_EQUAL(hl_book_stack(book, locations, 2, 0, &stack), HL_OK); /* which is there */
+    CHECK_EQUAL(hl_book_stack(book, locations, 1, 0, &stack), HL_FULL);
+    hl_book_release_stack(book, stack);
+    hl_book_release_stack(book, stack);
+    CHECK_EQUAL(book->frames, HL_BOOK_MOST_FRAMES - 2);
+    ((hl_string *)hl_table_at(&book->strings, file))->refs = 1u << 31;
+    CHECK_EQUAL(hl_book_string(book, "f", 1, &again), HL_FULL);
+    ((hl_location *)hl_table_at(&book->locations, locations[0]))->refs = 1u << 31;
+    CHECK_EQUAL(hl_book_location(book, file, 1, 0, &found), HL_FULL);
+    hl_book_drop(book);
+}
+
+static size_t longest_run(const uint32_t *places, size_t count)
+{
+    size_t longest = 0, length = 0;
+    for (size_t i = 0; i < count; i++) {
+        length = places[i] != 0 ? length + 1 : 0;
+        longest = length > longest ? length : longest;
+    }
+    return longest;
+}
+
+/* Analyses find ids, and the lines of two books, by hashes as well. */
+static void numbers_cannot_be_made_to_collide(void)
+{
+    enum { FLOOD = 1000, LONGEST = 100, FAR = 1 << 24 };
+    hl_table table = {.used = FAR};
+    hl_numbering numbering = {0};
+    size_t most = FLOOD;
+    CHECK_OR_RETURN(hl_numbering_open(&numbering, &table, &most) && numbering.ids != NULL);
+    for (uint32_t id = 1, count = 0; id < FAR && count < FLOOD; id++)
+        if ((hl_mix(id) & numbering.mask) == 0)
+            *hl_numbering_at(&numbering, id) = ++count;
+    CHECK(longest_run(numbering.ids, numbering.mask + 1) < LONGEST);
+    hl_numbering_close(&numbering);
+
+    hl_book *books[2];
+    hl_string_id file;
+    hl_numbers numbers;
+    CHECK_OR_RETURN(hl_book_new(false, &books[0]) == HL_OK && hl_book_new(false, &books[1]) == HL_OK);
+    CHECK_OR_RETURN(hl_book_string(books[0], "f", 1, &file) == HL_OK);
+    static hl_location_id ids[FLOOD];
+    for (uint32_t line = 0, count = 0; count < FLOOD; line++)
+        if ((hl_mix(UINT64_C(1) << 32 | line) & 0xfff) == 0) /* the first file has the number 1 */
+            CHECK_OR_RETURN(hl_book_location(books[0], file, line, 0, &ids[count++]) == HL_OK);
+    CHECK(hl_numbers_open(&numbers, (const hl_book *const[]){books[0], books[1]}, (size_t[]){FLOOD, 0}, true) == HL_OK);
+    for (uint32_t i = 0; i < FLOOD; i++)
+        CHECK_EQUAL(hl_numbers_add(&numbers, 0, ids[i]), i + 1);
+    CHECK(longest_run(numbers.lines_by_content.numbers, numbers.lines_by_content.mask + 1) < LONGEST);
+    hl_numbers_close(&numbers);
+    hl_book_drop(books[0]);
+    hl_book_drop(books[1]);
+}
+
 CHECK_MAIN(TEST(offences_are_named), TEST(extremes_are_read), TEST(doubles_are_one), TEST(sections_stand_in_order),
-           TEST(versions_are_told_apart), TEST(frames_are_bounded_by_bytes), TEST(chains_cannot_be_made_long))
+           TEST(versions_are_told_apart), TEST(frames_are_bounded_by_bytes), TEST(chains_cannot_be_made_long),
+           TEST(stacks_cannot_be_made_to_collide), TEST(references_do_not_wrap),
+           TEST(numbers_cannot_be_made_to_collide))
