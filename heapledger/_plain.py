@@ -55,13 +55,24 @@ def _scalar(value):
         return None
 
 
+def describe(value):
+    """A short text for a key or a name, whatever it is: repr() may take forever, or fail."""
+    with _OwnWork():
+        kind = type(value)
+        if kind is str or kind is bytes:
+            return repr(value[:60])[:60]
+        if value is None or kind is bool or kind is float or kind is int and value.bit_length() < 200:
+            return repr(value)
+        return f"<{kind.__name__}>"
+
+
 def _name(path):
     """A path in words. It is a chain of (where it begins, text with a place for the key, key); the first is a str."""
     with _OwnWork():
         steps = []
         while type(path) is tuple:
             path, text, key = path
-            steps.append(text % repr(key)[:60])
+            steps.append(text % describe(key))
         return path + "".join(reversed(steps))
 
 
@@ -104,7 +115,18 @@ def encode(value, path="value", level=0):
             for item in value:
                 parts.append(encode(item, (path, ", member %s", item), level + 1))
             parts.sort()
-        return b"".join((_TAGS[kind], _number(len(value)), *parts))
+        # The value may have changed since we began: what counts is what has been encoded.
+        return b"".join((_TAGS[kind], _number(len(parts) // 2 if kind is dict else len(parts)), *parts))
+
+
+def join(encoded):
+    """The bytes of a dict, given {key: the bytes of its value}."""
+    with _OwnWork():
+        parts = [_TAGS[dict], _number(len(encoded))]
+        for key, raw in encoded.items():
+            parts.append(encode(key))
+            parts.append(raw)
+        return b"".join(parts)
 
 
 def _read_number(data, at):

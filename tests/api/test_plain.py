@@ -5,6 +5,7 @@ import random
 import sys
 
 import pytest
+from heapledger import _plain
 from heapledger._plain import MOST_ALIKE, MOST_INT_BYTES, MOST_LEVELS, Malformed, decode, encode
 
 TEXTS = ["", "a", "über", "\0", "\ud800", "\udcff\udc80", "\U0001f600", "x" * 1000]
@@ -105,6 +106,33 @@ def test_levels():
         encode(loop)
     with pytest.raises(Malformed, match="levels deep"):
         decode(b"l\1" * MOST_LEVELS + b"l\0")
+
+
+class Awkward:
+    def __repr__(self):
+        raise RuntimeError("no")
+
+
+def test_what_cannot_be_described():
+    for key in (10**5000, "k" * 10**6, Awkward(), (Awkward(),), frozenset({10**5000}), b"k" * 10**6):
+        with pytest.raises(TypeError, match="can't be saved") as caught:
+            encode({key: object()}, "x")
+        assert len(str(caught.value)) < 300
+
+
+def test_what_changes_meanwhile(monkeypatch):
+    """Another thread may change a list: what has been encoded by then is what is saved."""
+    value = [2, 3, [1]]
+    real = _plain._scalar
+
+    def scalar(one):
+        if one == 1:
+            value.pop()
+        return real(one)
+
+    monkeypatch.setattr(_plain, "_scalar", scalar)
+    data = encode(value)
+    assert decode(data) == [2, 3, [1]] and value == [2, 3]
 
 
 def test_great_numbers():
