@@ -46,9 +46,10 @@ class _Budget:
     """How much may yet be done for a file of so many bytes."""
 
     def __init__(self, length):
-        self.copies = length
-        self.key_parts = _KEY_PARTS_PER_BYTE * length
-        self.alike = {}  # id of a dict or set -> {hash: how many of its keys have it}
+        with _OwnWork():
+            self.copies = length
+            self.key_parts = _KEY_PARTS_PER_BYTE * length
+            self.alike = {}  # id of a dict or set -> {hash: how many of its keys have it}
 
 
 def _check_keys(keys, alike, budget, at):

@@ -203,8 +203,8 @@ static bool is_frame(PyObject *frame)
            PyUnicode_CheckExact(PyTuple_GET_ITEM(frame, 0)) && is_number(PyTuple_GET_ITEM(frame, 1), UINT32_MAX);
 }
 
-/* Is it (domain, size, frames, total), whose total may be missing? 1 if so, 0 with *wrong set, -1 with an exception. The
- * memo has the frames that are known to be fine. */
+/* Is it (domain, size, frames, total), whose total may be missing? 1 if so, 0 with *wrong set, -1 with an exception.
+ * The memo has the frames that are known to be fine. */
 static int check_trace(PyObject *trace, hl_memo *memo, const char **wrong)
 {
     Py_ssize_t length = PyTuple_CheckExact(trace) ? PyTuple_GET_SIZE(trace) : 0;

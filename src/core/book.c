@@ -15,8 +15,8 @@ enum {
     MOST_PRIVATE = (1 << 30) - 1, /* of each: nothing is reserved for them */
     MOST_REFS = 1 << 30,          /* of a string or location that is found again */
 };
-/* The references of a location are below 2^32: MOST_REFS, one for each frame, one for each location of its line. Those of
- * a string are too: MOST_REFS, and two for each location. */
+/* The references of a location are below 2^32: MOST_REFS, one for each frame, one for each location of its line. Those
+ * of a string are too: MOST_REFS, and two for each location. */
 _Static_assert((uint64_t)MOST_REFS + HL_BOOK_MOST_FRAMES + MOST_PRIVATE <= UINT32_MAX, "references may wrap");
 _Static_assert((uint64_t)MOST_REFS + UINT64_C(2) * MOST_PRIVATE <= UINT32_MAX, "references may wrap");
 

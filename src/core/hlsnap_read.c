@@ -1,5 +1,5 @@
-/* hlsnap_read.c: .hlsnap files to snapshots. See hlsnap.h, docs/format.md for the bytes, hlsnap_reader.h for how they are
- * read.
+/* hlsnap_read.c: .hlsnap files to snapshots. See hlsnap.h, docs/format.md for the bytes, hlsnap_reader.h for how they
+ * are read.
  *
  * Threading: everything is local.
  */

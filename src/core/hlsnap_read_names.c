@@ -1,7 +1,7 @@
 /* hlsnap_read_names.c: the sections of a .hlsnap file that hold names: files, functions, locations, stacks.
  *
- * Each name is interned, so a file that holds one twice does no harm: both numbers lead to the same id. The reader has a
- * reference to every id until the file is read.
+ * Each name is interned, so a file that holds one twice does no harm: both numbers lead to the same id. The reader has
+ * a reference to every id until the file is read.
  *
  * Threading: see hlsnap_reader.h.
  */

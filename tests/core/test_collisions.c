@@ -64,8 +64,8 @@ static void chains_cannot_be_made_long(void)
     hl_book_drop(book);
 }
 
-/* Two sequences of 1,024 locations that every polynomial with an odd base, modulo 2^64, maps to the same: the sequence of
- * Thue and Morse and its opposite. So all stacks made of these two have one hash, if that is a polynomial. */
+/* Two sequences of 1,024 locations that every polynomial with an odd base, modulo 2^64, maps to the same: the sequence
+ * of Thue and Morse and its opposite. So all stacks made of these two have one hash, if that is a polynomial. */
 static void stacks_cannot_be_made_to_collide(void)
 {
     enum { PIECE = 1024, PIECES = 8, LONGEST = 20 };
