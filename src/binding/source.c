@@ -137,7 +137,8 @@ PyObject *hl_source_frames(hl_source *source, hl_stack_id id)
 
 PyObject *hl_source_total(hl_source *source, hl_stack_id id)
 {
-    uint32_t total = hl_book_get_stack(source->snapshot->book, id)->total;
+    /* The ledger that the snapshot is from may set it meanwhile. */
+    uint32_t total = __atomic_load_n(&hl_book_get_stack(source->snapshot->book, id)->total, __ATOMIC_RELAXED);
 
     return total == 0 ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(total);
 }
