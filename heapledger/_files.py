@@ -5,15 +5,19 @@ standard library loads where there is no heapledger, and the default while heapl
 ``load`` tells them apart by their first bytes.
 
 A file is there as a whole or not at all: it is written under no name or another one, brought to the disk and then put
-in the place of the old one. What is not a regular file, such as a pipe, is written to directly.
+in the place of the old one. What is not a regular file, such as a pipe, is written to directly. So is a file that may
+be written but not replaced, since its folder takes no new files or something is mounted on it: then room is obtained
+before anything is written, but a process that dies meanwhile leaves a mixture of the old and the new file.
 
 Files are loaded from anybody: what is wrong with one is a SnapshotFormatError, and nothing is allocated because a file
 says so, only because it has the bytes.
 """
 
+import errno
 import os
 import stat
 from _pickle import UnpicklingError
+from io import BytesIO
 
 from heapledger import _metadata, _pickles, _plain, _swap, _unpickle
 from heapledger._ledger import (
@@ -28,10 +32,11 @@ from heapledger._ledger import (
 )
 
 _FORMATS = ("hlsnap", "tracemalloc")
-_MAGIC = b"\x89HLS\r\n\x1a\n"
-_MINOR = slice(10, 12)  # the minor version, as little-endian bytes
-_KNOWN_MINOR = 0
+_FIRST_BYTE = 0x89  # of an .hlsnap file
 _METADATA, _ATTRIBUTES, _TOTALS = b"META", b"ATTR", b"TOTL"
+_NOT_POSSIBLE = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
+# The folder takes no new files, or the file is one that something is mounted on.
+_NOT_REPLACEABLE = (errno.EPERM, errno.EACCES, errno.EROFS, errno.EBUSY, errno.EXDEV)
 
 
 class SnapshotFormatError(ValueError, UnpicklingError):
@@ -88,14 +93,24 @@ def _find_place(filename):
             return None  # open() will say it in its own words
 
 
+def _take_rights(descriptor, there):
+    """Give a new file the owner, group and permissions of the old one, as far as we may, and no others."""
+    with _OwnWork():
+        mode = there.st_mode & 0o777
+        try:
+            os.fchown(descriptor, there.st_uid, there.st_gid)
+        except OSError:
+            try:
+                os.fchown(descriptor, -1, there.st_gid)  # somebody else's file becomes ours
+            except OSError:
+                mode &= ~0o070  # what its group may, ours may not
+        os.fchmod(descriptor, mode)
+
+
 def _fill(file, write, there):
     with _OwnWork():
         if there is not None:
-            try:
-                os.fchown(file.fileno(), there.st_uid, there.st_gid)
-            except OSError:
-                pass  # somebody else's file becomes ours
-            os.fchmod(file.fileno(), stat.S_IMODE(there.st_mode))
+            _take_rights(file.fileno(), there)
         write(file)
         file.flush()
         os.fsync(file.fileno())
@@ -127,13 +142,37 @@ def _replace(folder, name, there, write):
                 with open(os.open(other, flags, 0o666, dir_fd=folder), "wb") as file:
                     _fill(file, write, there)
             os.replace(other, name, src_dir_fd=folder, dst_dir_fd=folder)
-            os.fsync(folder)
+            try:
+                os.fsync(folder)
+            except OSError as error:
+                if error.errno not in _NOT_POSSIBLE:
+                    raise
         except BaseException:
             try:
                 os.unlink(other, dir_fd=folder)
             except OSError:
                 pass  # it has never had this name, or has it no longer
             raise
+
+
+def _overwrite(path, write):
+    """Write into the file that is there. It is as it was if there is no room."""
+    with _OwnWork():
+        buffer = BytesIO()
+        write(buffer)
+        content = buffer.getbuffer()
+        with open(os.open(path, os.O_WRONLY | os.O_CLOEXEC), "wb") as file:
+            length = os.fstat(file.fileno()).st_size
+            try:
+                os.posix_fallocate(file.fileno(), 0, len(content))
+            except OSError as error:
+                if error.errno not in _NOT_POSSIBLE:
+                    os.ftruncate(file.fileno(), length)
+                    raise
+            file.write(content)
+            file.truncate()
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def _write_file(filename, write):
@@ -145,16 +184,21 @@ def _write_file(filename, write):
             try:
                 folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             except OSError:
-                place = None
-        if place is not None:
+                folder = None
             try:
-                return _replace(folder, os.path.basename(path), there, write)
-            except PermissionError:
-                pass  # the folder takes no new files; the file that is there may still be written
+                try:
+                    if folder is not None:
+                        return _replace(folder, os.path.basename(path), there, write)
+                except OSError as error:
+                    if error.errno not in _NOT_REPLACEABLE:
+                        raise
+                if there is not None:
+                    return _overwrite(path, write)
             except OSError as error:
                 raise OSError(error.errno, error.strerror, os.fspath(filename)) from None
             finally:
-                os.close(folder)
+                if folder is not None:
+                    os.close(folder)
         with open(filename, "wb") as file:
             write(file)
 
@@ -162,27 +206,29 @@ def _write_file(filename, write):
 # Snapshots to bytes
 
 
-def _check_attributes(attributes):
+def _encode_attributes(attributes):
+    """{name: encoded value}; what cannot be saved is refused."""
     with _OwnWork():
+        encoded = {}
         for name, value in attributes.items():
             if type(name) is not str:
-                raise TypeError(f"attribute {name!r:.60}: a name that is not a str can't be saved")
-            _plain.encode(value, f"attribute {name!r}")
+                raise TypeError(f"attribute {_plain.describe(name)}: a name that is not a str can't be saved")
+            encoded[name] = _plain.encode(value, f"attribute {_plain.describe(name)}", 1)  # level 0 is the dict of all
+        return encoded
 
 
-def _to_hlsnap(snapshot, traces, attributes):
+def _to_hlsnap(snapshot, traces, limit, encoded):
     with _OwnWork():
-        limit = attributes["traceback_limit"]
         is_number = type(limit) is int and 0 <= limit < 2**32
         native, native_limit, totals = _file_prepare(traces, limit if is_number else 0)
         if is_number and limit == native_limit:
-            del attributes["traceback_limit"]
+            del encoded["traceback_limit"]
         sections = []
         metadata = _metadata.section(_snapshot_facts(snapshot))
         if metadata is not None:
             sections.append((_METADATA, metadata))
-        if attributes:
-            sections.append((_ATTRIBUTES, _plain.encode(attributes)))
+        if encoded:
+            sections.append((_ATTRIBUTES, _plain.join(encoded)))
         if totals is not None:
             sections.append((_TOTALS, totals))
         return _file_write(native, tuple(sections))
@@ -198,11 +244,11 @@ def dump(snapshot, filename, format):
         traces = snapshot.traces
         attributes = {**vars(snapshot), "traceback_limit": snapshot.traceback_limit}
         attributes.pop("traces", None)
-        _check_attributes(attributes)
+        encoded = _encode_attributes(attributes)
         if isinstance(traces, _Traces) and vars(traces):
             raise TypeError("attributes of a snapshot's traces can't be saved")
         if format == "hlsnap":
-            content = _to_hlsnap(snapshot, traces, attributes)
+            content = _to_hlsnap(snapshot, traces, attributes["traceback_limit"], encoded)
             _write_file(filename, _Content(content))
         else:
             _file_prepare(traces, 0)  # what it refuses, it would refuse when the file is loaded
@@ -265,16 +311,14 @@ def _with_totals(traces, offset, totals, whole):
     with _OwnWork():
         try:
             return _Traces(_file_totals(traces, totals, whole))
-        except ValueError as error:
+        except _plain.Malformed as error:
             raise _plain.Malformed(error.args[0], offset) from None
 
 
 def _from_hlsnap(data):
     with _OwnWork():
-        snapshots, sections = _file_read(data)
-        traces, limit = snapshots[0]
-        # Sections of newer files may be longer than what we know of them.
-        whole = int.from_bytes(data[_MINOR], "little") <= _KNOWN_MINOR
+        # Sections of newer files may be longer than what we know of them: then we do not know them as a whole.
+        (traces, limit), sections, whole = _file_read(data)
         metadata = _dict_section(sections, _METADATA, whole)
         attributes = _dict_section(sections, _ATTRIBUTES, whole)
         totals = _section(sections, _TOTALS)
@@ -293,9 +337,9 @@ def _from_hlsnap(data):
 def _from_pickle(data):
     with _OwnWork():
         if not data:
-            raise _unpickle.Malformed("is empty", 0)
+            raise _plain.Malformed("is empty", 0)
         if data[0] != 0x80:
-            raise _unpickle.Malformed("is neither an .hlsnap file nor a pickle of a snapshot", 0)
+            raise _plain.Malformed("is neither an .hlsnap file nor a pickle of a snapshot", 0)
         traces, attributes = _unpickle.read(data)
         snapshot = _file_snapshot(_Traces(traces), None, None)
         vars(snapshot).update(attributes)
@@ -308,9 +352,7 @@ def load(filename):
         with open(filename, "rb") as file:
             data = file.read()
         try:
-            return _from_hlsnap(data) if data and _MAGIC.startswith(data[:4]) else _from_pickle(data)
-        except ValueError as error:
-            if len(error.args) != 2:
-                raise
+            return _from_hlsnap(data) if data and data[0] == _FIRST_BYTE else _from_pickle(data)
+        except _plain.Malformed as error:
             reason, offset = error.args
         raise SnapshotFormatError(filename, offset, reason)

@@ -10,19 +10,17 @@ them, so what is allocated is bounded by a multiple of the input's length.
 
 from struct import Struct
 
+from heapledger._ledger import _Malformed as Malformed
 from heapledger._ledger import _OwnWork
 
 MOST_LEVELS = 32
 MOST_INT_BYTES = 4096
+MOST_ALIKE = 100
 
 _FLOAT = Struct("<d")
 _CONSTANTS = {78: None, 84: True, 70: False}  # N, T, F
 _CONTAINERS = {108: list, 116: tuple, 100: dict, 115: set, 122: frozenset}  # l, t, d, s, z
 _TAGS = {list: b"l", tuple: b"t", dict: b"d", set: b"s", frozenset: b"z"}
-
-
-class Malformed(ValueError):
-    """Bytes that are no plain data: (reason, offset)."""
 
 
 def _number(value):
@@ -57,13 +55,24 @@ def _scalar(value):
         return None
 
 
+def describe(value):
+    """A short text for a key or a name, whatever it is: repr() may take forever, or fail."""
+    with _OwnWork():
+        kind = type(value)
+        if kind is str or kind is bytes:
+            return repr(value[:60])[:60]
+        if value is None or kind is bool or kind is float or kind is int and value.bit_length() < 200:
+            return repr(value)
+        return f"<{kind.__name__}>"
+
+
 def _name(path):
     """A path in words. It is a chain of (where it begins, text with a place for the key, key); the first is a str."""
     with _OwnWork():
         steps = []
         while type(path) is tuple:
             path, text, key = path
-            steps.append(text % repr(key)[:60])
+            steps.append(text % describe(key))
         return path + "".join(reversed(steps))
 
 
@@ -92,6 +101,8 @@ def encode(value, path="value", level=0):
             _refuse(value, path)
         if level == MOST_LEVELS:
             raise ValueError(f"{_name(path)}: nested more than {MOST_LEVELS} levels deep, or in itself: can't be saved")
+        if kind is not list and kind is not tuple and are_too_many_alike(value, {}):
+            raise ValueError(f"{_name(path)}: more than {MOST_ALIKE} keys have the same hash: can't be saved")
         parts = []
         if kind is dict:
             for key, item in value.items():
@@ -104,7 +115,18 @@ def encode(value, path="value", level=0):
             for item in value:
                 parts.append(encode(item, (path, ", member %s", item), level + 1))
             parts.sort()
-        return b"".join((_TAGS[kind], _number(len(value)), *parts))
+        # The value may have changed since we began: what counts is what has been encoded.
+        return b"".join((_TAGS[kind], _number(len(parts) // 2 if kind is dict else len(parts)), *parts))
+
+
+def join(encoded):
+    """The bytes of a dict, given {key: the bytes of its value}."""
+    with _OwnWork():
+        parts = [_TAGS[dict], _number(len(encoded))]
+        for key, raw in encoded.items():
+            parts.append(encode(key))
+            parts.append(raw)
+        return b"".join(parts)
 
 
 def _read_number(data, at):
@@ -132,6 +154,24 @@ def _read_bytes(data, at):
         return data[start : start + length], start + length
 
 
+def are_too_many_alike(keys, alike):
+    """Have more than MOST_ALIKE keys of a dict or a set the same hash? `alike` is {hash: how many}, of those before.
+
+    Each of them would be compared with all others, so a file of them would take forever. Hashes of texts and bytes
+    cannot be foreseen, and those of small ints differ.
+    """
+    with _OwnWork():
+        for key in keys:
+            kind = type(key)
+            if kind is str or kind is bytes or kind is int and -(2**60) < key < 2**60:
+                continue
+            code = hash(key)
+            alike[code] = alike.get(code, 0) + 1
+            if alike[code] > MOST_ALIKE:
+                return True
+        return False
+
+
 def _read_container(data, at, kind, level):
     with _OwnWork():
         if level == MOST_LEVELS:
@@ -152,6 +192,8 @@ def _read_container(data, at, kind, level):
                 item, after = _read(data, after, level + 1)
             items.append(item)
         try:
+            if are_too_many_alike(keys if kind is dict else () if kind in (list, tuple) else items, {}):
+                raise Malformed(f"too many of a {kind.__name__} have the same hash", at)
             made = dict(zip(keys, items, strict=True)) if kind is dict else kind(items)
         except TypeError:
             raise Malformed(f"what cannot be in a {kind.__name__} is in one", at) from None

@@ -15,10 +15,13 @@ from struct import Struct
 from struct import error as StructError
 
 from heapledger._ledger import _OwnWork, _unpickle_check, _unpickle_run
+from heapledger._plain import Malformed, are_too_many_alike
 
 _MODULES = ("tracemalloc", "heapledger", "heapledger._ledger")
 _SETS = {"set": set, "frozenset": frozenset}
-_MOST_KEY_PARTS = 100
+# For each byte of a file: what the memo hands out again and again costs two bytes, whatever its size.
+_KEY_PARTS_PER_BYTE = 16
+_PARTS_PER_BYTE = 4
 _PLAIN_KEYS = frozenset({str, int, float, bool, bytes, type(None)})
 
 _INT16 = Struct("<H").unpack_from
@@ -26,10 +29,6 @@ _INT32 = Struct("<i").unpack_from
 _UINT32 = Struct("<I").unpack_from
 _UINT64 = Struct("<Q").unpack_from
 _FLOAT = Struct(">d").unpack_from
-
-
-class Malformed(ValueError):
-    """Bytes that are no pickle of a snapshot: (reason, offset)."""
 
 
 class _Class:
@@ -43,18 +42,34 @@ class _Object:
         self.state = None
 
 
-def _check_key(key, at):
+class _Budget:
+    """How much may yet be done for a file of so many bytes."""
+
+    def __init__(self, length):
+        with _OwnWork():
+            self.copies = length
+            self.key_parts = _KEY_PARTS_PER_BYTE * length
+            self.alike = {}  # id of a dict or set -> {hash: how many of its keys have it}
+
+
+def _check_keys(keys, alike, budget, at):
     """Keys are hashed, and a tuple that holds a tuple twice, which holds another twice, ... takes forever."""
     with _OwnWork():
-        waiting, parts = [key], 0
-        while waiting:
-            part = waiting.pop()
-            parts += 1
-            if type(part) in _PLAIN_KEYS:
-                continue
-            if type(part) is not tuple and type(part) is not frozenset or parts > _MOST_KEY_PARTS:
-                raise Malformed(f"a {type(part).__name__} cannot be a key here", at)
-            waiting.extend(part)
+        for key in keys:
+            waiting = [key]
+            while waiting:
+                part = waiting.pop()
+                kind = type(part)
+                is_group = kind is tuple or kind is frozenset
+                budget.key_parts -= 1 + (len(part) if is_group else part.bit_length() // 64 if kind is int else 0)
+                if not is_group and kind not in _PLAIN_KEYS:
+                    raise Malformed(f"a {kind.__name__} cannot be a key here", at)
+                if budget.key_parts < 0:
+                    raise Malformed(f"a {kind.__name__} cannot be a key here: all the keys take too long to hash", at)
+                if is_group:
+                    waiting.extend(part)
+        if are_too_many_alike(keys, alike):
+            raise Malformed("too many keys have the same hash", at)
 
 
 def _find(module, name, at):
@@ -85,26 +100,23 @@ def _length(size, data, after, at):
 
 
 def _apply(stack, marks, budget, code, at):
-    """The instructions that take several things from the stack. `budget`: how many things may yet be copied."""
+    """The instructions that take several things from the stack."""
     with _OwnWork():
         if code == 0x75 or code == 0x73:  # SETITEMS, SETITEM
             pairs = _pop_mark(stack, marks, at) if code == 0x75 else [stack.pop(-2), stack.pop()]
             if type(stack[-1]) is not dict or len(pairs) % 2:
                 raise Malformed("items for what is not a dict", at)
-            for index in range(0, len(pairs), 2):
-                _check_key(pairs[index], at)
-                stack[-1][pairs[index]] = pairs[index + 1]
+            _check_keys(pairs[::2], budget.alike.setdefault(id(stack[-1]), {}), budget, at)
+            stack[-1].update(zip(pairs[::2], pairs[1::2], strict=True))
         elif code == 0x90:  # ADDITEMS
             members = _pop_mark(stack, marks, at)
             if type(stack[-1]) is not set:
                 raise Malformed("members for what is not a set", at)
-            for member in members:
-                _check_key(member, at)
-                stack[-1].add(member)
+            _check_keys(members, budget.alike.setdefault(id(stack[-1]), {}), budget, at)
+            stack[-1].update(members)
         elif code == 0x91:  # FROZENSET
             members = _pop_mark(stack, marks, at)
-            for member in members:
-                _check_key(member, at)
+            _check_keys(members, {}, budget, at)
             stack.append(frozenset(members))
         elif code == 0x93:  # STACK_GLOBAL
             name, module = stack.pop(), stack.pop()
@@ -122,11 +134,10 @@ def _apply(stack, marks, budget, code, at):
                 raise Malformed("calls a function", at)
             if type(arguments[0]) is not list:
                 raise Malformed("calls a function", at)
-            budget[0] -= len(arguments[0])
-            if budget[0] < 0:
+            budget.copies -= len(arguments[0])
+            if budget.copies < 0:
                 raise Malformed("makes more sets than it has room for", at)
-            for member in arguments[0]:
-                _check_key(member, at)
+            _check_keys(arguments[0], {}, budget, at)
             stack.append(made(arguments[0]))
         else:  # BUILD
             state = stack.pop()
@@ -138,7 +149,7 @@ def _apply(stack, marks, budget, code, at):
 def _run(data):
     """What the pickle stands for. `...` stands for places of the memo that nothing was put into."""
     with _OwnWork():
-        stack, marks, memo, budget, at, after = [], [], [], [len(data)], 0, 0
+        stack, marks, memo, budget, at, after = [], [], [], _Budget(len(data)), 0, 0
         push = stack.append
         try:
             while True:
@@ -244,23 +255,25 @@ def _run(data):
 
 
 def _check_plain(value, most, name):
-    """Refuse what is not plain data, or when written out has more than `most` parts, as what is in itself has."""
+    """Refuse what is not plain data, or when written out has more than `most` parts, as what is in itself has. Returns
+    how many it has.
+    """
     with _OwnWork():
         waiting = [value]
-        parts = 0
+        parts = 1
         while waiting:
             part = waiting.pop()
-            parts += 1
-            if parts > most:
-                raise Malformed(f"{name} is too large", 0)
             kind = type(part)
-            if kind is dict:
+            if kind is dict or kind is list or kind is tuple or kind is set or kind is frozenset:
+                parts += 2 * len(part) if kind is dict else len(part)
+                if parts > most:
+                    raise Malformed(f"{name} is too large", 0)
                 waiting.extend(part)
-                waiting.extend(part.values())
-            elif kind is list or kind is tuple or kind is set or kind is frozenset:
-                waiting.extend(part)
+                if kind is dict:
+                    waiting.extend(part.values())
             elif kind not in _PLAIN_KEYS:
                 raise Malformed(f"{name} is not plain data", 0)
+        return parts
 
 
 def read(data):
@@ -281,8 +294,9 @@ def read(data):
             raise Malformed("trace %d %s" % wrong, 0)
         if "traceback_limit" not in attributes:
             raise Malformed("is a pickle of a snapshot without its frame limit", 0)
+        most = _PARTS_PER_BYTE * len(data)
         for name, value in attributes.items():
             if type(name) is not str:
                 raise Malformed("has an attribute whose name is no text", 0)
-            _check_plain(value, 2 * len(data), f"the attribute {name!r:.60}")
+            most -= _check_plain(value, most, f"the attribute {name!r:.60}")
         return traces, attributes

@@ -36,6 +36,7 @@ typedef struct {
     PyTypeObject *filter;
     PyTypeObject *domain_filter;
     PyTypeObject *snapshot;
+    PyObject *malformed;     /* the exception for bytes that are not what they should be: (reason, offset) */
     PyObject *stdlib_memory; /* the stdlib's get_tracemalloc_memory, which a swap may hide; NULL: not there */
 } hl_state;
 
@@ -124,6 +125,7 @@ typedef struct {
     PyObject **values;
     uint32_t room; /* a power of two */
     uint32_t used;
+    uint64_t seed; /* of the hashes: which ids are looked at may be a file's choice */
 } hl_objects;
 
 /* One core snapshot and the Python objects made from it so far. Not visible to Python. */
@@ -157,6 +159,25 @@ bool hl_source_row_of_block(hl_source *source, uint64_t block, size_t *row);
 /* One tuple per live block. */
 PyObject *hl_source_list(hl_source *source);
 PyTypeObject *hl_source_type_new(PyObject *module);
+
+/* --- memo.c --- */
+
+typedef struct {
+    PyObject *object; /* held; NULL: empty */
+    uint32_t number;
+} hl_memo_entry;
+
+typedef struct {
+    hl_memo_entry *entries;
+    size_t room; /* a power of two, or 0 */
+    size_t used;
+} hl_memo;
+
+/* The entry of this very object, or an empty one for it; NULL with an exception when there is no memory. */
+hl_memo_entry *hl_memo_find(hl_memo *memo, const PyObject *object);
+/* Fill an empty entry that was found for the object, and after which no other was looked for. */
+void hl_memo_enter(hl_memo *memo, hl_memo_entry *entry, PyObject *object, uint32_t number);
+void hl_memo_free(hl_memo *memo);
 
 /* --- convert.c --- */
 

@@ -12,22 +12,14 @@
 #include "binding.h"
 
 typedef struct {
-    PyObject *traceback; /* held; NULL: empty */
-    hl_stack_id stack;
-    uint32_t depth;
-} memo_entry;
-
-typedef struct {
     hl_source *source;
     hl_book *book;
-    memo_entry *memo;
-    size_t memo_room; /* a power of two */
-    size_t memo_used;
+    hl_memo memo;              /* traceback -> stack */
     hl_location_id *locations; /* room for the traceback in hand */
     Py_ssize_t locations_room;
     int needs;
-    unsigned __int128 weighed; /* sum of size x depth: no group's sum can exceed it */
-    uint8_t *totals;           /* for a file: the traces' totals, as the section TOTL has them; else NULL */
+    unsigned __int128 weight; /* of all rows */
+    uint8_t *totals;          /* for a file: the traces' totals, as the section TOTL has them; else NULL */
     size_t totals_length;
     bool totals_differ; /* from what the book says */
 } conversion;
@@ -37,35 +29,6 @@ static bool check(hl_status status)
     if (status != HL_OK)
         hl_raise_status(status);
     return status == HL_OK;
-}
-
-static memo_entry *memo_find(const conversion *work, const PyObject *traceback)
-{
-    size_t slot = (size_t)hl_mix((uintptr_t)traceback) & (work->memo_room - 1);
-
-    while (work->memo[slot].traceback != NULL && work->memo[slot].traceback != traceback)
-        slot = (slot + 1) & (work->memo_room - 1);
-    return &work->memo[slot];
-}
-
-static bool memo_reserve(conversion *work)
-{
-    if (work->memo_used < work->memo_room / 2)
-        return true;
-    conversion bigger = *work;
-    bigger.memo_room = work->memo_room ? work->memo_room * 2 : 256;
-    bigger.memo = hl_os_alloc(bigger.memo_room, sizeof(*bigger.memo));
-    if (bigger.memo == NULL) {
-        PyErr_NoMemory();
-        return false;
-    }
-    for (size_t i = 0; i < work->memo_room; i++) {
-        if (work->memo[i].traceback != NULL)
-            *memo_find(&bigger, work->memo[i].traceback) = work->memo[i];
-    }
-    hl_os_free(work->memo);
-    *work = bigger;
-    return true;
 }
 
 static bool read_number(PyObject *value, const char *what, unsigned long long most, uint64_t *number)
@@ -148,10 +111,10 @@ static bool enter_frames(conversion *work, PyObject *traceback, hl_stack_id *sta
 
 static bool enter_traceback(conversion *work, PyObject *traceback, hl_stack_id *stack, uint32_t *depth)
 {
-    if (!memo_reserve(work))
+    hl_memo_entry *entry = hl_memo_find(&work->memo, traceback);
+    if (entry == NULL)
         return false;
-    memo_entry *entry = memo_find(work, traceback);
-    if (entry->traceback == NULL) {
+    if (entry->object == NULL) {
         if (PyObject_Hash(traceback) == -1)
             return false;
         if (!PyTuple_Check(traceback)) {
@@ -164,13 +127,10 @@ static bool enter_traceback(conversion *work, PyObject *traceback, hl_stack_id *
         }
         if (!enter_frames(work, traceback, stack))
             return false;
-        entry->traceback = Py_NewRef(traceback);
-        entry->stack = *stack;
-        entry->depth = (uint32_t)PyTuple_GET_SIZE(traceback);
-        work->memo_used++;
+        hl_memo_enter(&work->memo, entry, traceback, *stack);
     }
-    *stack = entry->stack;
-    *depth = entry->depth;
+    *stack = entry->number;
+    *depth = hl_book_get_stack(work->book, *stack)->depth;
     return true;
 }
 
@@ -198,13 +158,13 @@ static bool enter_values(conversion *work, PyObject **values, hl_row *row)
         return false;
     if ((work->needs & HL_NEED_TOTALS) && !keep_total(work, values[3], row->stack, depth))
         return false;
-    work->weighed += (unsigned __int128)row->size * (depth > 0 ? depth : 1);
-    if (work->weighed > INT64_MAX) {
+    row->domain = (uint32_t)domain;
+    row->live = 1;
+    work->weight += hl_row_weight(row, depth);
+    if (work->weight > HL_MOST_WEIGHT) {
         PyErr_SetString(PyExc_OverflowError, "the sum of the sizes exceeds 64 bits");
         return false;
     }
-    row->domain = (uint32_t)domain;
-    row->live = 1;
     return true;
 }
 
@@ -247,9 +207,7 @@ static hl_source *new_private_source(hl_state *state, size_t rows)
 
 static void conversion_free(conversion *work)
 {
-    for (size_t i = 0; i < work->memo_room; i++)
-        Py_XDECREF(work->memo[i].traceback);
-    hl_os_free(work->memo);
+    hl_memo_free(&work->memo);
     hl_os_free(work->locations);
     hl_os_free(work->totals);
 }

@@ -5,6 +5,7 @@
 #include "binding.h"
 
 #include "../core/hlsnap.h"
+#include "../core/hlsnap_bytes.h"
 
 /* Traces as _file_write takes them, that is native ones, their frame limit (that which is given, if they were not
  * native), and the payload of TOTL or None. */
@@ -85,68 +86,37 @@ PyObject *hl_files_write(PyObject *module, PyObject *args)
     return bytes;
 }
 
-static PyObject *raise_malformed(const char *what, size_t where)
+static void raise_malformed(hl_state *state, const char *what, size_t where)
 {
     PyObject *arguments = Py_BuildValue("(sn)", what, (Py_ssize_t)where);
 
     if (arguments != NULL)
-        PyErr_SetObject(PyExc_ValueError, arguments);
+        PyErr_SetObject(state->malformed, arguments);
     Py_XDECREF(arguments);
+}
+
+static PyObject *raise_unreadable(hl_state *state, const hl_hlsnap_error *error)
+{
+    char what[200];
+
+    if (error->major == HL_HLSNAP_MAJOR || error->major + error->minor == 0)
+        PyOS_snprintf(what, sizeof(what), "%s", error->what);
+    else
+        PyOS_snprintf(what, sizeof(what), "%s: %u.%u", error->what, error->major, error->minor);
+    raise_malformed(state, what, error->where);
     return NULL;
 }
 
-/* What the core does not check since it has no need to: that names are texts, and that sums fit where Python and the
- * groups keep them. The names' objects are made with it. */
-static bool check_source(hl_source *source)
+/* (traces, limit) of the first snapshot; the others are checked, but nobody has a use for them. */
+static PyObject *wrap_snapshot(hl_state *state, const hl_hlsnap_content *content)
 {
-    const hl_snapshot *snapshot = source->snapshot;
-    const hl_book *book = snapshot->book;
-    unsigned __int128 weighed = 0;
-
-    for (uint32_t id = 1; id <= book->strings.used; id++) {
-        if (hl_book_get_string(book, id)->refs == 0)
-            continue;
-        PyObject *text = hl_source_string(source, id);
-        if (text == NULL && PyErr_ExceptionMatches(PyExc_UnicodeDecodeError))
-            (void)raise_malformed("has a name that is not UTF-8", 0);
-        if (text == NULL)
-            return false;
-        Py_DECREF(text);
-    }
-    for (size_t i = 0; i < snapshot->row_count && weighed <= INT64_MAX; i++) {
-        const hl_row *row = &snapshot->rows[i];
-        uint32_t depth = hl_book_get_stack(book, row->stack)->depth;
-        weighed += (unsigned __int128)(row->size * row->live) * (depth > 0 ? depth : 1);
-    }
-    if (weighed > INT64_MAX || snapshot->blocks > INT64_MAX) {
-        (void)raise_malformed("has blocks that add up to more than 64 bits", 0);
-        return false;
-    }
-    return true;
-}
-
-/* [(traces, limit)]; the snapshots change hands one by one. */
-static PyObject *wrap_snapshots(hl_state *state, hl_hlsnap_content *content)
-{
-    PyObject *list = PyList_New((Py_ssize_t)content->snapshot_count);
-
-    for (size_t i = 0; i < content->snapshot_count; i++) {
-        hl_snapshot *snapshot = content->snapshots[i];
-        if (list == NULL) {
-            hl_snapshot_drop(snapshot);
-            continue;
-        }
-        uint32_t limit = snapshot->nframe;
-        hl_source *source = hl_source_new(state, snapshot);
-        PyObject *traces = source != NULL && check_source(source) ? hl_traces_new(state, source) : NULL;
-        Py_XDECREF(source);
-        PyObject *pair = traces != NULL ? Py_BuildValue("(NI)", traces, limit) : NULL;
-        if (pair == NULL)
-            Py_CLEAR(list);
-        else
-            PyList_SET_ITEM(list, (Py_ssize_t)i, pair);
-    }
-    return list;
+    for (size_t i = 1; i < content->snapshot_count; i++)
+        hl_snapshot_drop(content->snapshots[i]);
+    uint32_t limit = content->snapshots[0]->nframe;
+    hl_source *source = hl_source_new(state, content->snapshots[0]);
+    PyObject *traces = source != NULL ? hl_traces_new(state, source) : NULL;
+    Py_XDECREF(source);
+    return traces != NULL ? Py_BuildValue("(NI)", traces, limit) : NULL;
 }
 
 static PyObject *wrap_sections(const hl_hlsnap_content *content, const uint8_t *start)
@@ -184,14 +154,14 @@ PyObject *hl_files_read(PyObject *module, PyObject *data)
     status = hl_hlsnap_read(bytes, length, &content, &error);
     Py_END_ALLOW_THREADS
     if (status != HL_OK)
-        return status == HL_MALFORMED ? raise_malformed(error.what, error.where) : hl_raise_status(status);
-    PyObject *snapshots = wrap_snapshots(state, &content);
-    PyObject *sections = snapshots != NULL ? wrap_sections(&content, bytes) : NULL;
+        return status == HL_MALFORMED ? raise_unreadable(state, &error) : hl_raise_status(status);
+    PyObject *snapshot = wrap_snapshot(state, &content);
+    PyObject *sections = snapshot != NULL ? wrap_sections(&content, bytes) : NULL;
     if (sections == NULL) {
-        Py_XDECREF(snapshots);
+        Py_XDECREF(snapshot);
         return NULL;
     }
-    return Py_BuildValue("(NN)", snapshots, sections);
+    return Py_BuildValue("(NNN)", snapshot, sections, PyBool_FromLong(!content.newer));
 }
 
 /* The next total of TOTL as an object. NULL with an exception, or without one when the payload is at fault. */
@@ -210,18 +180,18 @@ static PyObject *next_total(const uint8_t **at, const uint8_t *end)
     return NULL;
 }
 
-static PyObject *with_total(PyObject *row, const uint8_t **at, const uint8_t *end)
+static PyObject *with_total(hl_state *state, PyObject *row, const uint8_t **at, const uint8_t *end)
 {
     PyObject *total = next_total(at, end);
 
     if (total == NULL && !PyErr_Occurred())
-        (void)raise_malformed("a total is not written as it should be", 0);
+        raise_malformed(state, "a total is not written as it should be", 0);
     if (total == NULL)
         return NULL;
     return Py_BuildValue("(OOON)", PyTuple_GET_ITEM(row, 0), PyTuple_GET_ITEM(row, 1), PyTuple_GET_ITEM(row, 2), total);
 }
 
-static PyObject *list_with_totals(hl_source *source, const uint8_t *at, const uint8_t *end, bool whole)
+static PyObject *list_with_totals(hl_state *state, hl_source *source, const uint8_t *at, const uint8_t *end, bool whole)
 {
     const hl_snapshot *snapshot = source->snapshot;
     PyObject *list = PyList_New((Py_ssize_t)snapshot->blocks);
@@ -230,7 +200,7 @@ static PyObject *list_with_totals(hl_source *source, const uint8_t *at, const ui
     for (size_t i = 0; list != NULL && i < snapshot->row_count; i++) {
         PyObject *row = snapshot->rows[i].live > 0 ? hl_source_row(source, i) : Py_NewRef(Py_None);
         for (uint64_t block = 0; row != NULL && list != NULL && block < snapshot->rows[i].live; block++) {
-            PyObject *trace = with_total(row, &at, end);
+            PyObject *trace = with_total(state, row, &at, end);
             if (trace == NULL)
                 Py_CLEAR(list);
             else
@@ -241,7 +211,7 @@ static PyObject *list_with_totals(hl_source *source, const uint8_t *at, const ui
         Py_XDECREF(row);
     }
     if (list != NULL && whole && at != end) {
-        (void)raise_malformed("there are more totals than traces", 0);
+        raise_malformed(state, "there are more totals than traces", 0);
         Py_CLEAR(list);
     }
     return list;
@@ -249,6 +219,7 @@ static PyObject *list_with_totals(hl_source *source, const uint8_t *at, const ui
 
 PyObject *hl_files_totals(PyObject *module, PyObject *args)
 {
+    hl_state *state = hl_state_of_module(module);
     PyObject *traces;
     const char *bytes;
     Py_ssize_t length;
@@ -257,16 +228,16 @@ PyObject *hl_files_totals(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "Oy#p", &traces, &bytes, &length, &whole))
         return NULL;
     HL_OWN_WORK;
-    hl_source *source = hl_traces_source(hl_state_of_module(module), traces);
+    hl_source *source = hl_traces_source(state, traces);
     if (source == NULL) {
         PyErr_SetString(PyExc_TypeError, "traces must come from _file_read");
         return NULL;
     }
     PyObject *list = NULL;
     if (source->snapshot->blocks > (uint64_t)length) /* each takes a byte at least */
-        (void)raise_malformed("there are fewer totals than traces", 0);
+        raise_malformed(state, "there are fewer totals than traces", 0);
     else
-        list = list_with_totals(source, (const uint8_t *)bytes, (const uint8_t *)bytes + length, whole);
+        list = list_with_totals(state, source, (const uint8_t *)bytes, (const uint8_t *)bytes + length, whole);
     Py_DECREF(source);
     return list;
 }

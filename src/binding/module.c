@@ -160,7 +160,10 @@ static bool make_types(PyObject *module, hl_state *state)
            (state->base_filter = hl_base_filter_type_new(module)) != NULL &&
            (state->filter = hl_filter_type_new(module, state->base_filter)) != NULL &&
            (state->domain_filter = hl_domain_filter_type_new(module, state->base_filter)) != NULL &&
-           (state->snapshot = hl_snapshot_type_new(module)) != NULL;
+           (state->snapshot = hl_snapshot_type_new(module)) != NULL &&
+           (state->malformed = PyErr_NewExceptionWithDoc(
+                "heapledger._ledger._Malformed", PyDoc_STR("Bytes that are not what they should be: (reason, offset)."),
+                PyExc_ValueError, NULL)) != NULL;
 }
 
 static bool add_types(PyObject *module, hl_state *state)
@@ -175,7 +178,7 @@ static bool add_types(PyObject *module, hl_state *state)
         if (PyModule_AddType(module, types[i]) < 0)
             return false;
     }
-    return true;
+    return PyModule_AddObjectRef(module, "_Malformed", state->malformed) == 0;
 }
 
 /* An interpreter with its own GIL cannot load the stdlib's engine; then there is nothing to ask. */
@@ -220,6 +223,7 @@ static int module_exec(PyObject *module)
     X(filter)            \
     X(domain_filter)     \
     X(snapshot)          \
+    X(malformed)         \
     X(stdlib_memory)
 
 static int module_traverse(PyObject *module, visitproc visit, void *arg)

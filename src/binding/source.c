@@ -16,7 +16,7 @@
 
 static uint32_t slot_of(const hl_objects *objects, uint32_t key)
 {
-    uint32_t slot = (uint32_t)hl_mix(key) & (objects->room - 1);
+    uint32_t slot = (uint32_t)hl_mix(objects->seed ^ key) & (objects->room - 1);
 
     while (objects->keys[slot] != 0 && objects->keys[slot] != key)
         slot = (slot + 1) & (objects->room - 1);
@@ -26,6 +26,7 @@ static uint32_t slot_of(const hl_objects *objects, uint32_t key)
 static bool objects_grow(hl_objects *objects)
 {
     hl_objects bigger = {.room = objects->room ? objects->room * 2 : 64, .used = objects->used};
+    bigger.seed = objects->room ? objects->seed : hl_os_random();
 
     bigger.keys = hl_os_alloc(bigger.room, sizeof(*bigger.keys));
     bigger.values = hl_os_alloc(bigger.room, sizeof(*bigger.values));
@@ -136,7 +137,8 @@ PyObject *hl_source_frames(hl_source *source, hl_stack_id id)
 
 PyObject *hl_source_total(hl_source *source, hl_stack_id id)
 {
-    uint32_t total = hl_book_get_stack(source->snapshot->book, id)->total;
+    /* The ledger that the snapshot is from may set it meanwhile. */
+    uint32_t total = __atomic_load_n(&hl_book_get_stack(source->snapshot->book, id)->total, __ATOMIC_RELAXED);
 
     return total == 0 ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(total);
 }

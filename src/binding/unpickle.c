@@ -187,44 +187,73 @@ PyObject *hl_unpickle_run(PyObject *module, PyObject *args)
 
 /* --- traces --- */
 
+static bool is_number(PyObject *value, long long most)
+{
+    int overflow;
+
+    if (!PyLong_CheckExact(value))
+        return false;
+    long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    return overflow == 0 && number >= 0 && number <= most;
+}
+
 static bool is_frame(PyObject *frame)
 {
     return PyTuple_CheckExact(frame) && PyTuple_GET_SIZE(frame) == 2 &&
-           PyUnicode_CheckExact(PyTuple_GET_ITEM(frame, 0)) && PyLong_CheckExact(PyTuple_GET_ITEM(frame, 1));
+           PyUnicode_CheckExact(PyTuple_GET_ITEM(frame, 0)) && is_number(PyTuple_GET_ITEM(frame, 1), UINT32_MAX);
 }
 
-/* Is it (domain, size, frames, total), whose total may be missing? NULL if so. */
-static const char *what_is_wrong(PyObject *trace)
+/* Is it (domain, size, frames, total), whose total may be missing? 1 if so, 0 with *wrong set, -1 with an exception.
+ * The memo has the frames that are known to be fine. */
+static int check_trace(PyObject *trace, hl_memo *memo, const char **wrong)
 {
     Py_ssize_t length = PyTuple_CheckExact(trace) ? PyTuple_GET_SIZE(trace) : 0;
 
+    *wrong = "is not a tuple of 4";
     if (length != 3 && length != 4)
-        return "is not a tuple of 4";
+        return 0;
     PyObject *frames = PyTuple_GET_ITEM(trace, 2);
-    if (!PyLong_CheckExact(PyTuple_GET_ITEM(trace, 0)) || !PyLong_CheckExact(PyTuple_GET_ITEM(trace, 1)) ||
+    *wrong = "has no domain, size and frames";
+    if (!is_number(PyTuple_GET_ITEM(trace, 0), UINT32_MAX) || !is_number(PyTuple_GET_ITEM(trace, 1), INT64_MAX) ||
         !PyTuple_CheckExact(frames))
-        return "has no domain, size and frames";
-    if (length == 4 && PyTuple_GET_ITEM(trace, 3) != Py_None && !PyLong_CheckExact(PyTuple_GET_ITEM(trace, 3)))
-        return "has a total that is no number";
+        return 0;
+    *wrong = "has a total that is no number of frames";
+    if (length == 4 && PyTuple_GET_ITEM(trace, 3) != Py_None && !is_number(PyTuple_GET_ITEM(trace, 3), UINT32_MAX))
+        return 0;
+    hl_memo_entry *entry = hl_memo_find(memo, frames);
+    if (entry == NULL)
+        return -1;
+    if (entry->object != NULL)
+        return 1;
+    *wrong = "has a frame that is not a file and a line";
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(frames); i++) {
         if (!is_frame(PyTuple_GET_ITEM(frames, i)))
-            return "has a frame that is not a file and a line";
+            return 0;
     }
-    return NULL;
+    hl_memo_enter(memo, entry, frames, 0);
+    return 1;
 }
 
 PyObject *hl_unpickle_check(PyObject *module, PyObject *traces)
 {
+    hl_memo memo = {0};
+    const char *wrong = NULL;
+    int result = 1;
+
     (void)module;
     if (!PyList_CheckExact(traces)) {
         PyErr_SetString(PyExc_TypeError, "traces must be a list");
         return NULL;
     }
     HL_OWN_WORK;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(traces); i++) {
-        const char *wrong = what_is_wrong(PyList_GET_ITEM(traces, i));
-        if (wrong != NULL)
-            return Py_BuildValue("(ns)", i, wrong);
+    Py_ssize_t at = 0;
+    for (; at < PyList_GET_SIZE(traces) && result > 0; at++) {
+        result = check_trace(PyList_GET_ITEM(traces, at), &memo, &wrong);
+        if (at % 65536 == 65535 && PyErr_CheckSignals() < 0)
+            result = -1;
     }
-    Py_RETURN_NONE;
+    hl_memo_free(&memo);
+    if (result > 0)
+        Py_RETURN_NONE;
+    return result == 0 ? Py_BuildValue("(ns)", at - 1, wrong) : NULL;
 }

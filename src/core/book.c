@@ -13,7 +13,12 @@ enum {
     MOST_LOCATIONS = (1 << 23) - 1,
     MOST_STACKS = (1 << 24) - 1,
     MOST_PRIVATE = (1 << 30) - 1, /* of each: nothing is reserved for them */
+    MOST_REFS = 1 << 30,          /* of a string or location that is found again */
 };
+/* The references of a location are below 2^32: MOST_REFS, one for each frame, one for each location of its line. Those
+ * of a string are too: MOST_REFS, and two for each location. */
+_Static_assert((uint64_t)MOST_REFS + HL_BOOK_MOST_FRAMES + MOST_PRIVATE <= UINT32_MAX, "references may wrap");
+_Static_assert((uint64_t)MOST_REFS + UINT64_C(2) * MOST_PRIVATE <= UINT32_MAX, "references may wrap");
 
 hl_lock hl_book_pin_lock;
 
@@ -24,8 +29,7 @@ hl_status hl_book_new(bool stable, hl_book **book)
         return HL_NO_MEMORY;
     made->holders = 1;
     made->pin_clock = 1;
-    made->seed = stable ? 0 : hl_os_random();
-    made->stack_base = stable ? HL_STACK_BASE : hl_os_random() | 1;
+    made->seed = stable ? 0 : hl_os_random() | 1;
     hl_status status = hl_pool_new(&made->pool);
     if (status == HL_OK)
         status = hl_table_open(&made->strings, sizeof(hl_string), stable ? MOST_STRINGS : MOST_PRIVATE, stable);
@@ -61,28 +65,17 @@ void hl_book_drop(hl_book *book)
 
 /* Strings. */
 
-static uint32_t hash_bytes(uint64_t seed, const char *bytes, size_t length)
-{
-    uint64_t hash = seed ^ length;
-    for (; length >= 8; bytes += 8, length -= 8) {
-        uint64_t word;
-        memcpy(&word, bytes, 8);
-        hash = hl_mix(hash ^ word);
-    }
-    uint64_t rest = 0;
-    memcpy(&rest, bytes, length);
-    return (uint32_t)hl_mix(hash ^ rest);
-}
-
 hl_status hl_book_string(hl_book *book, const char *bytes, size_t length, hl_string_id *id)
 {
     if (length > UINT32_MAX)
         return HL_FULL;
-    uint32_t hash = hash_bytes(book->seed, bytes, length);
+    uint32_t hash = hl_hash_bytes(book->seed, bytes, length);
     for (uint32_t at = hl_table_first(&book->strings, hash); at != 0; at = hl_table_link(&book->strings, at)->next) {
         hl_string *string = hl_table_at(&book->strings, at);
         if (hl_table_link(&book->strings, at)->hash == hash && string->length == length &&
             memcmp(string->bytes, bytes, length) == 0) {
+            if (string->refs >= MOST_REFS)
+                return HL_FULL;
             string->refs++;
             *id = at;
             return HL_OK;
@@ -136,7 +129,10 @@ hl_status hl_book_location(hl_book *book, hl_string_id file, uint32_t line, hl_s
         }
     }
     if (found != 0) {
-        ((hl_location *)hl_table_at(&book->locations, found))->refs++;
+        hl_location *location = hl_table_at(&book->locations, found);
+        if (location->refs >= MOST_REFS)
+            return HL_FULL;
+        location->refs++;
         *id = found;
         return HL_OK;
     }
@@ -171,9 +167,11 @@ void hl_book_release_location(hl_book *book, hl_location_id id)
 
 hl_status hl_book_stack(hl_book *book, const hl_location_id *locations, uint32_t depth, uint32_t total, hl_stack_id *id)
 {
-    uint64_t hash = 0;
+    /* A polynomial has collisions that no seed prevents: it is for the ledger alone, whose stacks nobody makes up. */
+    uint64_t hash = book->seed;
+    bool is_private = book->seed != 0;
     for (uint32_t i = depth; i > 0; i--)
-        hash = hash * book->stack_base + locations[i - 1];
+        hash = is_private ? hl_mix(hash ^ locations[i - 1]) : hash * HL_STACK_BASE + locations[i - 1];
     return hl_book_stack_hashed(book, hash, locations, depth, total, id);
 }
 
@@ -192,6 +190,8 @@ hl_status hl_book_stack_hashed(hl_book *book, uint64_t full_hash, const hl_locat
             return HL_OK;
         }
     }
+    if (depth > HL_BOOK_MOST_FRAMES - book->frames)
+        return HL_FULL;
     hl_location_id *copy = hl_pool_alloc(book->pool, bytes);
     if (copy == NULL)
         return HL_NO_MEMORY;
@@ -205,13 +205,15 @@ hl_status hl_book_stack_hashed(hl_book *book, uint64_t full_hash, const hl_locat
         ((hl_location *)hl_table_at(&book->locations, locations[i]))->refs++;
     *(hl_stack *)hl_table_at(&book->stacks, *id) =
         (hl_stack){.locations = copy, .depth = depth, .total = total, .refs = 1, .born = book->pin_clock};
+    book->frames += depth;
     book->stirred = true;
     return HL_OK;
 }
 
 void hl_book_set_total(hl_book *book, hl_stack_id id, uint32_t total)
 {
-    ((hl_stack *)hl_table_at(&book->stacks, id))->total = total;
+    /* Those who look at a snapshot meanwhile take no lock. */
+    __atomic_store_n(&((hl_stack *)hl_table_at(&book->stacks, id))->total, total, __ATOMIC_RELAXED);
 }
 
 static void forget_stack(hl_book *book, hl_stack_id id)
@@ -219,6 +221,7 @@ static void forget_stack(hl_book *book, hl_stack_id id)
     hl_stack *stack = hl_table_at(&book->stacks, id);
     for (uint32_t i = 0; i < stack->depth; i++)
         hl_book_release_location(book, stack->locations[i]);
+    book->frames -= stack->depth;
     hl_pool_free(book->pool, stack->locations, (size_t)stack->depth * sizeof *stack->locations);
     hl_table_remove(&book->stacks, id);
 }

@@ -11,8 +11,8 @@
  * reference. A snapshot also holds a pin: nothing that existed when the pin was made is reclaimed while it is held.
  *
  * Threading: interning, releasing, sweeping and making a pin need the writer's exclusion (the ledger's lock; a private
- * book has one owner). Reading what a snapshot names needs no lock: entries never move in a ledger's book and never change while
- * pinned.
+ * book has one owner). Reading what a snapshot names needs no lock: entries never move in a ledger's book and never
+ * change while pinned, but for a stack's total, which is set once (hl_book_set_total) and read atomically.
  */
 #ifndef HL_BOOK_H
 #define HL_BOOK_H
@@ -62,9 +62,9 @@ struct hl_book {
     hl_table strings;
     hl_table locations;
     hl_table stacks;
-    uint64_t seed; /* of all hashes. A private book may be filled from a file, whose author must not know it: */
-    uint64_t
-        stack_base; /* names that fall into one chain would make interning quadratic. A ledger's book has fixed ones */
+    uint64_t seed;   /* of all hashes; 0 in a ledger's book. A private one may be filled from a file, whose author must
+                      * not know it: names that fall into one chain would make interning quadratic. */
+    uint32_t frames; /* of all stacks; at most HL_BOOK_MOST_FRAMES */
     uint32_t pin_clock; /* grows with every pin; this and the three below: hl_book_pin_lock */
     hl_pin *pins;       /* ascending */
     uint32_t pin_count;
@@ -79,8 +79,12 @@ hl_status hl_book_new(bool stable, hl_book **book) HL_MUST_USE;
 hl_book *hl_book_hold(hl_book *book);
 void hl_book_drop(hl_book *book);
 
+/* A location counts in 32 bits how many frames name it. */
+#define HL_BOOK_MOST_FRAMES ((UINT32_C(1) << 31) - 1)
+
 /* Intern. A new or found string or location is returned with one reference more, which the caller owns and gives back
- * with the matching release; a stack keeps its own references to its locations. */
+ * with the matching release; a stack keeps its own references to its locations. HL_FULL: there is no id left, or there
+ * are more references than can be counted. */
 hl_status hl_book_string(hl_book *book, const char *bytes, size_t length, hl_string_id *id) HL_MUST_USE;
 hl_status hl_book_location(hl_book *book, hl_string_id file, uint32_t line, hl_string_id name,
                            hl_location_id *id) HL_MUST_USE;

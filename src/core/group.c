@@ -157,7 +157,7 @@ static bool same_lines(grouper *work, const hl_difference *group, bool old, cons
 /* The place that holds the number of the group with the lines of `stack`, or is to hold it. */
 static uint32_t *find_stack(grouper *work, bool old, const hl_stack *stack, uint32_t *hash)
 {
-    uint64_t mixed = stack->depth;
+    uint64_t mixed = work->numbers.seed ^ stack->depth;
     for (uint32_t i = 0; i < stack->depth; i++)
         mixed = (mixed ^ number_of_frame(work, old, stack->locations[i])) * 0x9e3779b97f4a7c15u + (mixed >> 29);
     *hash = (uint32_t)hl_mix(mixed);

@@ -1,7 +1,7 @@
 /* hlsnap.h: snapshots as .hlsnap files, which docs/format.md specifies.
  *
- * The writer makes the whole file in memory: a file is some bytes a row, and a finished one can be written and renamed in
- * one go. The reader takes a whole file from anybody: it checks every length, count and index before using it, and what
+ * The writer makes the whole file in memory: a file is some bytes a row, and a finished one can be written and renamed
+ * in one go. The reader takes a whole file from anybody: it checks every length, count and index before using it, and what
  * it allocates is bounded by a multiple of the file's size (docs/format.md).
  *
  * A file has sections. Those that hold names and rows are written and read here; others (metadata, the users'
@@ -34,8 +34,8 @@ typedef struct {
 hl_status hl_hlsnap_write(const hl_snapshot *const *snapshots, size_t count, const hl_hlsnap_section *sections,
                           size_t section_count, hl_hlsnap_file *file) HL_MUST_USE;
 
-/* What is wrong with a file: a static text that goes on after the file's name ("is cut off"), the offset where it shows,
- * and the version the file says it has, once its header has been read (0.0 before). */
+/* What is wrong with a file: a static text that goes on after the file's name ("is cut off"), the offset where it
+ * shows, and the version the file says it has, once its header has been read (0.0 before). */
 typedef struct {
     const char *what;
     size_t where;
@@ -47,10 +47,11 @@ typedef struct {
     size_t snapshot_count;
     hl_hlsnap_section sections[HL_HLSNAP_MOST_SECTIONS]; /* pointing into the file's bytes */
     size_t section_count;
+    bool newer; /* of a minor version that is not known here */
 } hl_hlsnap_content;
 
-/* The snapshots share a private book. A file of a newer minor version is read as far as it is known here; what is passed
- * through may then hold kinds that nobody knows, and sections longer than what is known of them.
+/* The snapshots share a private book. A file of a newer minor version is read as far as it is known here; what is
+ * passed through may then hold kinds that nobody knows, and sections longer than what is known of them.
  * HL_OK; HL_MALFORMED with *error filled; HL_NO_MEMORY. Unless HL_OK nothing is left to free. */
 hl_status hl_hlsnap_read(const uint8_t *bytes, size_t length, hl_hlsnap_content *content,
                          hl_hlsnap_error *error) HL_MUST_USE;

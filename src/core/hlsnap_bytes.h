@@ -8,7 +8,7 @@
 
 #include "os.h"
 
-/* A transfer that takes the file for text breaks one of these: the high bit, either line end, the end of file of DOS. */
+/* A transfer that takes the file for text breaks one of these: the high bit, a line end, the end of file of DOS. */
 #define HL_HLSNAP_MAGIC "\x89HLS\r\n\x1a\n"
 
 enum {

@@ -1,5 +1,5 @@
-/* hlsnap_read.c: .hlsnap files to snapshots. See hlsnap.h, docs/format.md for the bytes, hlsnap_reader.h for how they are
- * read.
+/* hlsnap_read.c: .hlsnap files to snapshots. See hlsnap.h, docs/format.md for the bytes, hlsnap_reader.h for how they
+ * are read.
  *
  * Threading: everything is local.
  */
@@ -27,7 +27,7 @@ static void read_origins(hl_hlsnap_reader *r, hl_origins *origins)
 typedef struct {
     uint32_t expected; /* number of the stack after the greatest so far */
     uint32_t domain, origin, most_origin;
-    uint64_t blocks, bytes;
+    unsigned __int128 weight;
 } row_context;
 
 static void read_row(hl_hlsnap_reader *r, row_context *context, hl_row *row)
@@ -40,16 +40,12 @@ static void read_row(hl_hlsnap_reader *r, row_context *context, hl_row *row)
         context->origin =
             (uint32_t)hl_hlsnap_get_at_most(r, context->most_origin, HL_HLSNAP_MALFORMED "an origin does not exist");
     }
-    uint64_t size = hl_hlsnap_get_varint(r), live = hl_hlsnap_get_varint(r), product;
+    uint64_t size = hl_hlsnap_get_varint(r), live = hl_hlsnap_get_varint(r);
     uint64_t allocated = live + hl_hlsnap_unzigzag(hl_hlsnap_get_varint(r));
     if (stack >= r->stacks.count)
         hl_hlsnap_fail_at(r, start, HL_HLSNAP_MALFORMED "a number names what does not exist");
     else if (allocated >> 56 != 0)
         hl_hlsnap_fail_at(r, start, HL_HLSNAP_MALFORMED "a number of blocks is too great");
-    else if (__builtin_mul_overflow(size, live, &product) ||
-             __builtin_add_overflow(context->bytes, product, &context->bytes) ||
-             __builtin_add_overflow(context->blocks, live, &context->blocks))
-        hl_hlsnap_fail_at(r, start, HL_HLSNAP_MALFORMED "the blocks add up to more than can be counted");
     if (r->status != HL_OK)
         return;
     *row = (hl_row){.size = size,
@@ -58,6 +54,7 @@ static void read_row(hl_hlsnap_reader *r, row_context *context, hl_row *row)
                     .origin = (uint8_t)context->origin,
                     .stack = r->stacks.ids[stack],
                     .domain = context->domain};
+    context->weight += hl_row_weight(row, hl_book_get_stack(r->book, row->stack)->depth);
     if (stack >= context->expected)
         context->expected = (uint32_t)stack + 1;
 }
@@ -68,6 +65,7 @@ static void read_rows(hl_hlsnap_reader *r, hl_hlsnap_content *content)
         hl_hlsnap_fail(r, "has too many snapshots");
         return;
     }
+    const uint8_t *start = r->at;
     hl_moment moment =
         (hl_moment)hl_hlsnap_get_at_most(r, HL_ALLOCATED, HL_HLSNAP_MALFORMED "the moment of a snapshot is unknown");
     uint32_t nframe =
@@ -84,6 +82,8 @@ static void read_rows(hl_hlsnap_reader *r, hl_hlsnap_content *content)
     row_context context = {.most_origin = origins.count == 0 ? 0 : origins.count - 1};
     for (size_t i = 0; i < count && r->status == HL_OK; i++)
         read_row(r, &context, &snapshot->rows[i]);
+    if (context.weight > HL_MOST_WEIGHT)
+        hl_hlsnap_fail_at(r, start, HL_HLSNAP_MALFORMED "the blocks add up to more than 64 bits");
     hl_snapshot_seal(snapshot, r->status == HL_OK ? count : 0);
     content->snapshots[content->snapshot_count++] = snapshot;
 }
@@ -173,7 +173,7 @@ static void read_header(hl_hlsnap_reader *r, const uint8_t *bytes, size_t length
     r->error->major = (uint16_t)hl_hlsnap_get_fixed(bytes + magic, 2);
     r->error->minor = (uint16_t)hl_hlsnap_get_fixed(bytes + magic + 2, 2);
     if (r->error->major != HL_HLSNAP_MAJOR)
-        hl_hlsnap_fail_at(r, bytes + magic, "is of another version than 1.x, which this reads");
+        hl_hlsnap_fail_at(r, bytes + magic, "is of another version than 1.x");
     r->newer = r->error->minor > HL_HLSNAP_MINOR;
     r->at = r->end = bytes + HL_HLSNAP_HEADER;
 }
@@ -227,6 +227,7 @@ hl_status hl_hlsnap_read(const uint8_t *bytes, size_t length, hl_hlsnap_content 
     hl_os_free(r.functions.ids);
     hl_os_free(r.locations.ids);
     hl_os_free(r.stacks.ids);
+    content->newer = r.newer;
     if (r.status != HL_OK) {
         for (size_t i = 0; i < content->snapshot_count; i++)
             hl_snapshot_drop(content->snapshots[i]);

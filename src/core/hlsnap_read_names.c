@@ -1,7 +1,7 @@
 /* hlsnap_read_names.c: the sections of a .hlsnap file that hold names: files, functions, locations, stacks.
  *
- * Each name is interned, so a file that holds one twice does no harm: both numbers lead to the same id. The reader has a
- * reference to every id until the file is read.
+ * Each name is interned, so a file that holds one twice does no harm: both numbers lead to the same id. The reader has
+ * a reference to every id until the file is read.
  *
  * Threading: see hlsnap_reader.h.
  */
@@ -26,6 +26,38 @@ static uint32_t get_names(hl_hlsnap_reader *r, hl_hlsnap_ids *to, size_t least)
     return to->ids == NULL ? 0 : (uint32_t)count;
 }
 
+/* UTF-8, in which lone surrogates are allowed. */
+static bool is_text(const char *name, size_t length)
+{
+    const unsigned char *at = (const unsigned char *)name, *end = at + length;
+    while (at < end) {
+        unsigned char first = *at++;
+        if (first < 0x80)
+            continue;
+        ptrdiff_t more = first < 0xc2 ? 0 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : first < 0xf5 ? 3 : 0;
+        if (more == 0 || more > end - at)
+            return false;
+        /* Longer forms than need be, and what is beyond the last character. */
+        if ((first == 0xe0 && *at < 0xa0) || (first == 0xf0 && *at < 0x90) || (first == 0xf4 && *at >= 0x90))
+            return false;
+        for (; more > 0; more--)
+            if ((*at++ & 0xc0) != 0x80)
+                return false;
+    }
+    return true;
+}
+
+/* `name` ends with what stands at the cursor. */
+static bool enter_name(hl_hlsnap_reader *r, hl_hlsnap_ids *to, const char *name, size_t length)
+{
+    if (!is_text(name, length))
+        hl_hlsnap_fail(r, HL_HLSNAP_MALFORMED "a name is not UTF-8");
+    if (r->status != HL_OK || !hl_hlsnap_is_fine(r, hl_book_string(r->book, name, length, &to->ids[to->count])))
+        return false;
+    to->count++;
+    return true;
+}
+
 void hl_hlsnap_read_files(hl_hlsnap_reader *r)
 {
     uint32_t count = get_names(r, &r->files, 2);
@@ -39,10 +71,9 @@ void hl_hlsnap_read_files(hl_hlsnap_reader *r)
         if (r->status != HL_OK)
             break;
         memcpy(name + shared, r->at, length);
-        r->at += length;
         last_length = shared + length;
-        if (hl_hlsnap_is_fine(r, hl_book_string(r->book, name, last_length, &r->files.ids[r->files.count])))
-            r->files.count++;
+        if (enter_name(r, &r->files, name, last_length))
+            r->at += length;
     }
     hl_os_free(name);
 }
@@ -52,11 +83,8 @@ void hl_hlsnap_read_functions(hl_hlsnap_reader *r)
     uint32_t count = get_names(r, &r->functions, 1);
     while (r->functions.count < count && r->status == HL_OK) {
         size_t length = hl_hlsnap_get_count(r, 1);
-        if (r->status != HL_OK || !hl_hlsnap_is_fine(r, hl_book_string(r->book, (const char *)r->at, length,
-                                                                       &r->functions.ids[r->functions.count])))
-            return;
-        r->functions.count++;
-        r->at += length;
+        if (r->status == HL_OK && enter_name(r, &r->functions, (const char *)r->at, length))
+            r->at += length;
     }
 }
 

@@ -233,7 +233,8 @@ static void put_stack(writer *w, hl_stack_id id)
         w->path[shared] = at = w->node_count++;
         w->path_locations[shared] = location;
     }
-    hl_hlsnap_add_varint(&w->stack_bytes, stack->total == 0 ? 0 : 1 + hl_hlsnap_zigzag((uint64_t)stack->total - depth));
+    uint32_t total = __atomic_load_n(&stack->total, __ATOMIC_RELAXED); /* the ledger may set it meanwhile */
+    hl_hlsnap_add_varint(&w->stack_bytes, total == 0 ? 0 : 1 + hl_hlsnap_zigzag((uint64_t)total - depth));
     w->path_depth = depth;
     w->frames += depth;
 }

@@ -12,6 +12,8 @@
 #ifndef HL_INDEX_H
 #define HL_INDEX_H
 
+#include <string.h>
+
 #include "region.h"
 
 typedef struct {
@@ -71,6 +73,20 @@ static inline uint64_t hl_mix(uint64_t x)
     x ^= x >> 32;
     x *= 0xd6e8feb86659fd93u;
     return x ^ (x >> 32);
+}
+
+/* Of bytes, for a table that is filled from anywhere: whoever does not know the seed finds no collisions. */
+static inline uint32_t hl_hash_bytes(uint64_t seed, const char *bytes, size_t length)
+{
+    uint64_t hash = seed ^ length;
+    for (; length >= 8; bytes += 8, length -= 8) {
+        uint64_t word;
+        memcpy(&word, bytes, 8);
+        hash = hl_mix(hash ^ word);
+    }
+    uint64_t rest = 0;
+    memcpy(&rest, bytes, length);
+    return (uint32_t)hl_mix(hash ^ rest);
 }
 
 #endif

@@ -355,22 +355,19 @@ hl_status hl_merge_finish(hl_merge *merge, hl_snapshot **snapshot)
     hl_status status = hl_snapshot_new(merge->book, merge->sums.used, &made);
     if (status != HL_OK)
         return status;
-    unsigned __int128 weighed = 0;
+    unsigned __int128 weight = 0;
     for (uint32_t i = 0; i < merge->sums.used && status == HL_OK; i++) {
         const sum *from = hl_table_at(&merge->sums, i + 1);
-        uint32_t depth = hl_book_get_stack(merge->book, from->stack)->depth;
-        unsigned __int128 bytes = (unsigned __int128)(from->size > 0 ? from->size : 1) * from->counted.live;
-        if (bytes > INT64_MAX || from->counted.allocated > MOST_ALLOCATED)
-            status = HL_TOO_LARGE;
-        else
-            weighed += bytes * (depth > 0 ? depth : 1);
         made->rows[i] = (hl_row){.size = from->size,
                                  .live = from->counted.live,
                                  .allocated = from->counted.allocated & MOST_ALLOCATED,
                                  .stack = from->stack,
                                  .domain = from->domain};
+        weight += hl_row_weight(&made->rows[i], hl_book_get_stack(merge->book, from->stack)->depth);
+        if (from->counted.allocated > MOST_ALLOCATED)
+            status = HL_TOO_LARGE;
     }
-    if (weighed > INT64_MAX)
+    if (weight > HL_MOST_WEIGHT)
         status = HL_TOO_LARGE;
     hl_snapshot_seal(made, merge->sums.used);
     made->moment = merge->moment;

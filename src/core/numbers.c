@@ -29,6 +29,7 @@ bool hl_numbering_open(hl_numbering *numbering, const hl_table *table, size_t *m
     }
     /* Twice: a location and the one that represents its line may both need a place. Twice again: never full. */
     numbering->mask = power_of_two_from(4 * *most) - 1;
+    numbering->seed = hl_os_random();
     numbering->numbers = hl_os_alloc(numbering->mask + 1, sizeof *numbering->numbers);
     numbering->ids = hl_os_alloc(numbering->mask + 1, sizeof *numbering->ids);
     return numbering->numbers != NULL && numbering->ids != NULL;
@@ -50,7 +51,7 @@ bool hl_finder_open(hl_finder *finder, size_t most)
 hl_status hl_numbers_open(hl_numbers *numbers, const hl_book *const books[2], const size_t frames[2], bool by_line)
 {
     size_t most_files = 0, most_lines = 0;
-    *numbers = (hl_numbers){.by_line = by_line};
+    *numbers = (hl_numbers){.by_line = by_line, .seed = hl_os_random()};
     for (int side = 0; side < 2 && books[side] != NULL; side++) {
         size_t strings = frames[side], locations = frames[side];
         numbers->books[side] = books[side];
@@ -84,14 +85,6 @@ void hl_numbers_close(hl_numbers *numbers)
     hl_os_free(numbers->lines);
 }
 
-static uint32_t hash_bytes(const char *bytes, size_t length)
-{
-    uint64_t hash = length;
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)bytes[i]) * 0x100000001b3u;
-    return (uint32_t)hl_mix(hash);
-}
-
 /* The place that holds the file's number, or is to hold it. */
 static uint32_t *find_file(hl_numbers *numbers, const hl_numbered_file *wanted)
 {
@@ -109,7 +102,7 @@ static uint32_t *find_file(hl_numbers *numbers, const hl_numbered_file *wanted)
 static uint32_t *find_line(hl_numbers *numbers, const hl_numbered_line *wanted)
 {
     const hl_finder *finder = &numbers->lines_by_content;
-    size_t at = (size_t)hl_mix((uint64_t)wanted->file << 32 | wanted->line) & finder->mask;
+    size_t at = (size_t)hl_mix(numbers->seed ^ ((uint64_t)wanted->file << 32 | wanted->line)) & finder->mask;
     uint32_t *place;
     for (; *(place = &finder->numbers[at]) != 0; at = (at + 1) & finder->mask)
         if (numbers->lines[*place].file == wanted->file && numbers->lines[*place].line == wanted->line)
@@ -125,7 +118,7 @@ static uint32_t number_of_file(hl_numbers *numbers, int side, hl_string_id id)
     const hl_string *string = hl_book_get_string(numbers->books[side], id);
     hl_numbered_file file = {.bytes = string->bytes, .length = string->length};
     if (numbers->books[1] != NULL) {
-        file.hash = hash_bytes(file.bytes, file.length);
+        file.hash = hl_hash_bytes(numbers->seed, file.bytes, file.length);
         place = find_file(numbers, &file);
     }
     if (*place == 0) {

@@ -17,6 +17,7 @@ typedef struct {
     uint32_t *numbers;
     uint32_t *ids; /* NULL: not hashed */
     size_t mask;
+    uint64_t seed;
 } hl_numbering;
 
 /* Numbers found by the hash of their content, which the caller compares. Open addressing, never full. */
@@ -45,7 +46,8 @@ typedef struct {
     hl_numbered_file *files; /* from 1 on, like all numbers */
     hl_numbered_line *lines;
     uint32_t file_count, line_count;
-    size_t most; /* how many numbers there can be for locations */
+    uint64_t seed; /* of all hashes: snapshots may come from files whose authors must not know it */
+    size_t most;   /* how many numbers there can be for locations */
 } hl_numbers;
 
 /* Number what `frames[i]` frames of books[i] can name. A failed opening is closed like any other. */
@@ -64,7 +66,7 @@ static inline uint32_t *hl_numbering_at(const hl_numbering *numbering, uint32_t 
 {
     if (HL_LIKELY(numbering->ids == NULL))
         return &numbering->numbers[id];
-    size_t at = (size_t)hl_mix(id) & numbering->mask;
+    size_t at = (size_t)hl_mix(numbering->seed ^ id) & numbering->mask;
     while (numbering->ids[at] != id && numbering->ids[at] != 0)
         at = (at + 1) & numbering->mask;
     numbering->ids[at] = id;

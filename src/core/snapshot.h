@@ -38,6 +38,17 @@ typedef struct {
     uint64_t ids[HL_MOST_ORIGINS]; /* drawn at random */
 } hl_origins;
 
+/* What a row adds to the sums of any analysis at most: its bytes, or blocks if they have none, for each frame. All the
+ * weights of a snapshot must add up to HL_MOST_WEIGHT at most; then no sum of sizes or of blocks is greater. */
+#define HL_MOST_WEIGHT INT64_MAX
+static inline unsigned __int128 hl_row_weight(const hl_row *row, uint32_t depth)
+{
+    unsigned __int128 bytes = (unsigned __int128)(row->size > 0 ? row->size : 1) * row->live;
+    if (bytes > HL_MOST_WEIGHT)
+        bytes = (unsigned __int128)HL_MOST_WEIGHT + 1; /* too much is enough: sums of weights do not wrap */
+    return bytes * (depth > 0 ? depth : 1);
+}
+
 typedef struct {
     _Atomic uint32_t holders;
     hl_moment moment;

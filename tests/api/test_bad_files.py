@@ -80,6 +80,18 @@ def test_neither_format(file):
         assert refused(file, data).reason == "is neither an .hlsnap file nor a pickle of a snapshot"
 
 
+def test_other_errors_are_not_the_file_s(file, monkeypatch):
+    content(good(), file)
+
+    def fail(*_):
+        raise ValueError("of two", 2)
+
+    monkeypatch.setattr("heapledger._files._file_snapshot", fail)
+    with pytest.raises(ValueError, match="of two") as caught:
+        heapledger.Snapshot.load(file)
+    assert type(caught.value) is ValueError
+
+
 def test_not_files(tmp_path):
     for bad in (tmp_path, tmp_path / "missing", None, 1.5, [], io.BytesIO(), "a\0b"):
         with pytest.raises(Exception) as caught:
@@ -118,7 +130,7 @@ def test_other_versions(version, file):
     data = content(good(), file)
     header = data[:8] + struct.pack("<HH", *version)
     error = refused(file, header + struct.pack("<I", zlib.crc32(header)) + data[HEADER:])
-    assert "version" in error.reason
+    assert error.reason == "is of another version than 1.x: %d.%d" % version and error.offset == 8
 
 
 def test_a_newer_minor_version(file):
@@ -208,7 +220,35 @@ def test_names_that_are_no_text(file):
     parts = sections(data)
     for part in parts:
         part[1] = part[1].replace(b"name.py", b"na\xffe.py")
-    assert "not UTF-8" in refused(file, joined(data[:HEADER], parts)).reason
+    damaged = joined(data[:HEADER], parts)
+    error = refused(file, damaged)
+    assert "not UTF-8" in error.reason and error.offset == damaged.index(b"na\xff")
+
+
+def test_names_are_texts_to_us_if_they_are_to_python(file):
+    """UTF-8, and lone surrogates."""
+    pieces = [bytes([one]) for one in b"a\x80\x8f\x90\x9f\xa0\xbf\xc1\xc2\xdf\xe0\xed\xef\xf0\xf4\xf5"]
+    pieces.append("ä\u20ac\ud800\udfff\U0001f600".encode("utf-8", "surrogatepass"))
+    data = content(heapledger.Snapshot([(0, 5, (("name", 1),), 1)], 1), file)
+    source = random.Random(11)
+    found = set()
+    for _ in range(3000):
+        name = b"".join(source.choices(pieces, k=source.randint(1, 3)))
+        name += b"\x80" * source.choice([0, 0, 1, 2, 3])
+        parts = sections(data)
+        for part in parts:
+            part[1] = part[1].replace(b"\4name", bytes([len(name)]) + name)
+        file.write_bytes(joined(data[:HEADER], parts))
+        try:
+            text = name.decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            text = None
+        try:
+            assert heapledger.Snapshot.load(file).traces[0].traceback[0].filename == text
+        except FormatError:
+            assert text is None
+        found.add(text is None)
+    assert found == {True, False}
 
 
 def number(value):
@@ -237,7 +277,60 @@ def test_huge_counts(file):
     back = heapledger.Snapshot.load(file)  # takes no more memory than one block
     assert len(back.traces) == 2**22 and back.statistics("lineno")[0].size == 2**62
     for size, live in ((2**40, 2**23), (0, 2**63), (2**63, 1), (1, 2**64 - 1)):
-        assert "64 bits" in refused(file, with_row(file, size, live)).reason
+        data = with_row(file, size, live)
+        error = refused(file, data)
+        assert "64 bits" in error.reason and error.offset == data.index(b"ROWS") + HEAD
+
+
+def test_blocks_of_no_bytes(file):
+    """They are counted, once for each frame, in 63 bits like all others."""
+    frames = (("a.py", 1),) * 4
+    data = content(heapledger.Snapshot([(0, 0, frames, 4)], 4), file)
+    for live, is_refused in ((2**61 - 1, False), (2**61, True), (2**62, True)):
+        parts = sections(data)
+        for part in parts:
+            if part[0] == b"ROWS":
+                assert part[1].endswith(b"\0\0\1\0")
+                part[1] = part[1][:-2] + number(live) + number(2 * live - 1)
+        file.write_bytes(joined(data[:HEADER], parts))
+        if is_refused:
+            assert "64 bits" in refused(file, file.read_bytes()).reason
+        else:
+            assert heapledger.Snapshot.load(file).statistics("lineno", cumulative=True)[0].count == 4 * live
+
+
+MEASURED = """
+    import sys
+    import heapledger
+    def most():
+        return [int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")][0] * 1024
+    heapledger.Snapshot.load(sys.argv[1])
+    before = most()
+    loaded = heapledger.Snapshot.load(sys.argv[2])
+    print(most() - before)
+"""
+
+
+def test_memory_for_each_byte_of_a_file(file, tmp_path):
+    """Names that have nearly all in common, in all the snapshots that a file may have: docs/format.md has the bound."""
+    small = content(good(), file)
+    count = 60_000
+    beginning = "\U0001f600".encode() + b"p" * 251
+    names = [number(0) + number(258) + beginning + b"abc"]
+    for n in range(count - 1):
+        names.append(number(255) + number(3) + b"%c%c%c" % (65 + n // 1024, 64 + n // 32 % 32, 64 + n % 32))
+    parts = [
+        [b"FILE", number(count) + b"".join(names)],
+        [b"FUNC", b"\0"],
+        [b"LOCS", number(count) + b"\0\0\0" * count],
+        [b"STKS", number(count) + b"\1\0" + number(count) + b"\0" * count + b"\0"],
+        *[[b"ROWS", b"\0\0\0\0\0"]] * 8,
+        [b"END ", b""],
+    ]
+    large = tmp_path / "large"
+    large.write_bytes(joined(small[:HEADER], parts))
+    taken = int(run(MEASURED, file, large))
+    assert taken < 600 * large.stat().st_size
 
 
 LIMITED = """

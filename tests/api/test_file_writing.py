@@ -1,5 +1,6 @@
 """A file is there as a whole or not at all, and where a plain open() would have put it."""
 
+import errno
 import os
 import random
 import signal
@@ -167,13 +168,97 @@ def test_rights(tmp_path, format):
     (tmp_path / "closed" / "mine").chmod(0o666)
     (tmp_path / "open" / "theirs").touch()
     (tmp_path / "open" / "theirs").chmod(0o644)
-    above = tmp_path
+    open_to_others(tmp_path)
+    run(RESTRICTED, tmp_path, format)
+
+
+def open_to_others(above):
     while above != above.parent:  # pytest's folders are closed to others
         above.chmod(above.stat().st_mode | 0o055)
         above = above.parent
         if above.name == "tmp":
             break
-    run(RESTRICTED, tmp_path, format)
+
+
+GROUPS = """
+    import os, sys, heapledger
+    os.chdir(sys.argv[1])
+    os.setgroups([65533]), os.setgid(65532), os.setuid(65534)
+    for name in ("ours", "theirs"):
+        heapledger.Snapshot([], 1).dump(name, sys.argv[2])
+        heapledger.Snapshot.load(name)
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs files of two users")
+def test_groups(tmp_path, format):
+    """A file keeps its group where we may give it, and else our own group gets no rights to it."""
+    open_to_others(tmp_path)
+    tmp_path.chmod(0o777)
+    for name, group in (("ours", 65533), ("theirs", 65531)):
+        (tmp_path / name).touch()
+        os.chown(tmp_path / name, 1001, group)
+        (tmp_path / name).chmod(0o666)
+    run(GROUPS, tmp_path, format)
+    found = {name: os.stat(tmp_path / name) for name in ("ours", "theirs")}
+    assert (found["ours"].st_uid, found["ours"].st_gid, mode(tmp_path / "ours")) == (65534, 65533, 0o666)
+    assert (found["theirs"].st_gid, mode(tmp_path / "theirs")) == (65532, 0o606)
+
+
+def test_rights_that_only_the_old_content_has(tmp_path, format, kind):
+    file = tmp_path / "file"
+    file.touch()
+    file.chmod(0o6755)
+    SNAPSHOT.dump(file, format)
+    assert mode(file) == 0o755
+
+
+@pytest.mark.parametrize("number", [errno.EBUSY, errno.EXDEV, errno.EPERM])
+def test_files_that_cannot_be_replaced(tmp_path, format, kind, number, monkeypatch):
+    """They are written in place: a file that is mounted there, for one."""
+    file = tmp_path / "file"
+
+    def fail(*arguments, **named):
+        raise OSError(number, "no")
+
+    for old in (b"", b"old" * 100_000):
+        file.write_bytes(old)
+        before = file.stat().st_ino
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "replace", fail)
+            SNAPSHOT.dump(file, format)
+        assert heapledger.Snapshot.load(file).traces == SNAPSHOT.traces
+        assert file.stat().st_ino == before and os.listdir(tmp_path) == ["file"]
+
+
+def test_a_file_that_is_mounted(tmp_path, format):
+    file, source = tmp_path / "file", tmp_path / "source"
+    file.touch(), source.touch()
+    if subprocess.run(["mount", "--bind", source, file], capture_output=True, check=False).returncode != 0:
+        pytest.skip("needs the right to mount")
+    try:
+        SNAPSHOT.dump(file, format)
+    finally:
+        subprocess.run(["umount", file], check=True)
+    assert heapledger.Snapshot.load(source).traces == SNAPSHOT.traces
+
+
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOTSUP, errno.EIO])
+def test_folders_that_cannot_be_brought_to_the_disk(tmp_path, format, kind, number, monkeypatch):
+    """Not on every file system they can: only a true failure is one."""
+    real = os.fsync
+
+    def fsync(descriptor):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(number, "no")
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    if number == errno.EIO:
+        with pytest.raises(OSError, match="no"):
+            SNAPSHOT.dump(tmp_path / "file", format)
+    else:
+        SNAPSHOT.dump(tmp_path / "file", format)
 
 
 FULL = """
@@ -181,6 +266,10 @@ FULL = """
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     if sys.argv[3] == "named":
         heapledger._files._fill_nameless = lambda *arguments: False
+    if sys.argv[3] == "in place":
+        def forbid(*arguments):
+            raise PermissionError(13, "Permission denied")
+        heapledger._files._replace = forbid
     file = sys.argv[1]
     snapshot = heapledger.Snapshot([(0, size, (("a.py", size),), 1) for size in range(20000)], 1)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10000, 10000))
@@ -204,6 +293,16 @@ def test_no_room(tmp_path, format, way):
     run(FULL, file, format, way)
     assert file.read_bytes() == before
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_no_room_in_place(tmp_path, format):
+    """The same where the file can only be written in place."""
+    file = tmp_path / "file"
+    SNAPSHOT.dump(file, format)
+    before = file.read_bytes()[:5000]
+    file.write_bytes(before)
+    run(FULL, file, format, "in place")
+    assert file.read_bytes() == before and os.listdir(tmp_path) == ["file"]
 
 
 def test_disk_full(tmp_path, format):

@@ -221,7 +221,21 @@ def test_attributes_that_cannot_be_saved(format, file):
         snapshot.tags = value
         kind, raised, message = outcome(snapshot.dump, file, format)
         assert (kind, raised) == ("error", error) and text in message
+    deep = []
+    for _ in range(30):
+        deep = [deep]
+    snapshot.tags = deep
+    assert outcome(snapshot.dump, file, format)[0] != "error" and heapledger.Snapshot.load(file).tags == deep
+    heapledger.Snapshot.load(file).dump(file, "hlsnap")  # what one format takes, the other takes too
+    file.write_bytes(b"old")
+    snapshot.tags = [deep]
+    assert "attribute 'tags'[0]" in outcome(snapshot.dump, file, format)[2]
+    snapshot.tags = {10**5000: object()}
+    assert outcome(snapshot.dump, file, format)[2].startswith("attribute 'tags'[<int>]: an object can't be saved")
     del snapshot.tags
+    vars(snapshot)["n" * 10**6] = object()
+    assert len(outcome(snapshot.dump, file, format)[2]) < 300
+    del vars(snapshot)["n" * 10**6]
     vars(snapshot)[5] = 6
     assert outcome(snapshot.dump, file, format)[1] is TypeError
     del vars(snapshot)[5]

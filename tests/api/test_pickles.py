@@ -4,6 +4,7 @@ import io
 import pickle
 import pickletools
 import random
+import time
 import tracemalloc
 
 import heapledger
@@ -127,6 +128,12 @@ BAD = {
     "number as trace": (with_trace(b"K\x01"), "trace 0 is not a tuple", 0),
     "short trace": (with_trace(b"K\x01K\x01\x86"), "trace 0 is not a tuple", 0),
     "text as size": (with_trace(b"(K\0X\x01\0\0\0a)Nt"), "trace 0 has no domain", 0),
+    "negative size": (with_trace(b"(K\0J\xff\xff\xff\xff)Nt"), "trace 0 has no domain, size", 0),
+    "huge size": (with_trace(b"(K\0\x8a\x09" + b"\0" * 8 + b"\1)Nt"), "trace 0 has no domain, size", 0),
+    "negative line": (with_trace(b"(K\0K\0X\x01\0\0\0aJ\xff\xff\xff\xff\x86\x85Nt"), "trace 0 has a frame", 0),
+    "huge line": (with_trace(b"(K\0K\0X\x01\0\0\0a\x8a\5\0\0\0\0\1\x86\x85Nt"), "trace 0 has a frame", 0),
+    "negative domain": (with_trace(b"(J\xff\xff\xff\xffK\0)Nt"), "trace 0 has no domain", 0),
+    "negative total": (with_trace(b"(K\0K\0)J\xff\xff\xff\xfft"), "trace 0 has a total", 0),
     "text as total": (with_trace(b"(K\0K\0)X\x01\0\0\0at"), "trace 0 has a total", 0),
     "number as frame": (with_trace(b"(K\0K\0K\5\x85Nt"), "trace 0 has a frame", 0),
     "swapped frame": (with_trace(b"(K\0K\0K\5X\x01\0\0\0a\x86\x85Nt"), "trace 0 has a frame", 0),
@@ -136,6 +143,10 @@ BAD = {
     "bush as attribute": (
         with_attribute(b"]q\x000" + b"".join(b"](h%ch%ceq%c0" % (n, n, n + 1) for n in range(40)) + b"h\x28"),
         "the attribute 'a' is too large", 0,
+    ),
+    "many that share a list": (
+        with_attribute(b"]q\0(" + b"N" * 3000 + b"e" + b"".join(b"X\x02\0\0\0%02dh\0" % n for n in range(100))),
+        "is too large", 0,
     ),
 }  # fmt: skip
 
@@ -166,7 +177,57 @@ def test_a_key_that_takes_forever_to_hash():
             read(b"\x80\x04" + bush + instructions + b".")
 
 
+def ways_to_hash(keys):
+    """Instructions that hash the things these instructions push."""
+    yield b"}(" + b"".join(key + b"N" for key in keys) + b"u"
+    yield b"}" + b"".join(key + b"Ns" for key in keys)
+    yield b"\x8f" + b"".join(b"(" + key + b"\x90" for key in keys)
+    yield b"(" + b"".join(keys) + b"\x91"
+    yield b"cbuiltins\nset\n](" + b"".join(keys) + b"e\x85R"
+
+
+def test_keys_that_are_hashed_again_and_again():
+    """Two bytes of the file name a key whose hash takes as long as all the rest of it."""
+    for key in (b"(" + b"N" * 5000 + b"t", b"\x8b\xff\xff\0\0" + b"\1" * 65535):
+        for instructions in ways_to_hash([b"h\0"] * 2000):
+            with pytest.raises(Malformed, match="too long to hash|same hash"):
+                read(with_attribute(key + b"q\x000" + instructions))
+    once = b"(" + b"K\5" * 5000 + b"t"
+    assert read(with_attribute(b"}" + once + b"Ns"))[1]["a"] == {(5,) * 5000: None}
+
+
+def test_keys_that_have_the_same_hash():
+    """Each would be compared with all others."""
+    for few, many in ((100, 101), (0, 5000)):
+        for count, is_refused in ((few, False), (many, True)):
+            numbers = [n * (2**61 - 1) for n in range(2, count + 2)]
+            keys = [b"\x8a\x10" + number.to_bytes(16, "little") for number in numbers]
+            for instructions in ways_to_hash(keys):
+                if is_refused:
+                    with pytest.raises(Malformed, match="same hash"):
+                        read(with_attribute(instructions))
+                else:
+                    assert sorted(read(with_attribute(instructions))[1]["a"]) == numbers
+    other = [b"K\1" + b"\x8a\x10" + (n * (2**61 - 1)).to_bytes(16, "little") + b"\x86" for n in range(2, 1000)]
+    for instructions in ways_to_hash(other):
+        with pytest.raises(Malformed, match="same hash"):
+            read(with_attribute(instructions))
+
+
+def test_traces_that_share_their_frames():
+    """The frames are looked at once: 100,000 traces with 100,000 frames each would take a minute."""
+    many = 100_000
+    frame = b"X\x01\0\0\0aK\1\x86q\x000"
+    frames = b"(" + b"h\0" * many + b"tq\x010"
+    data = GOOD.replace(b"]s", frame + frames + b"(K\0K\5h\1Ntq\x020](" + b"h\2" * many + b"es")
+    start = time.process_time()
+    traces = read(data)[0]
+    assert time.process_time() - start < 10
+    assert len(traces) == many and len(traces[0][2]) == many
+
+
 HUNGRY = {
+    "a list in itself": with_attribute(b"]q\0(" + b"h\0" * 20000 + b"e"),
     "place in the memo": b"\x80\x04Nr\xff\xff\xff\x7f.",
     "place far in the memo": b"\x80\x04Nr\xff\xff\xff\xff.",
     "length of bytes": b"\x80\x04\x8e\0\0\0\0\x08\0\0\0.",

@@ -5,7 +5,8 @@ import random
 import sys
 
 import pytest
-from heapledger._plain import MOST_INT_BYTES, MOST_LEVELS, Malformed, decode, encode
+from heapledger import _plain
+from heapledger._plain import MOST_ALIKE, MOST_INT_BYTES, MOST_LEVELS, Malformed, decode, encode
 
 TEXTS = ["", "a", "über", "\0", "\ud800", "\udcff\udc80", "\U0001f600", "x" * 1000]
 NUMBERS = [0, 1, -1, 127, 128, -128, -129, 255, 256, 2**31, 2**63, -(2**63), 2**64, 10**300, -(10**300)]
@@ -107,6 +108,33 @@ def test_levels():
         decode(b"l\1" * MOST_LEVELS + b"l\0")
 
 
+class Awkward:
+    def __repr__(self):
+        raise RuntimeError("no")
+
+
+def test_what_cannot_be_described():
+    for key in (10**5000, "k" * 10**6, Awkward(), (Awkward(),), frozenset({10**5000}), b"k" * 10**6):
+        with pytest.raises(TypeError, match="can't be saved") as caught:
+            encode({key: object()}, "x")
+        assert len(str(caught.value)) < 300
+
+
+def test_what_changes_meanwhile(monkeypatch):
+    """Another thread may change a list: what has been encoded by then is what is saved."""
+    value = [2, 3, [1]]
+    real = _plain._scalar
+
+    def scalar(one):
+        if one == 1:
+            value.pop()
+        return real(one)
+
+    monkeypatch.setattr(_plain, "_scalar", scalar)
+    data = encode(value)
+    assert decode(data) == [2, 3, [1]] and value == [2, 3]
+
+
 def test_great_numbers():
     most = 2 ** (8 * MOST_INT_BYTES - 1) - 1
     assert decode(encode(most)) == most
@@ -150,6 +178,22 @@ def test_malformed(data, reason, offset):
         decode(data)
     assert reason in caught.value.args[0]
     assert caught.value.args[1] == offset
+
+
+def test_members_that_have_the_same_hash(monkeypatch):
+    for kind in (set, frozenset, dict.fromkeys, lambda members: {(1, member) for member in members}):
+        few = kind([number * (2**61 - 1) for number in range(2, 2 + MOST_ALIKE)])
+        assert decode(encode(few)) == few
+        many = kind([number * (2**61 - 1) for number in range(2, 3 + MOST_ALIKE)])
+        with pytest.raises(ValueError, match="x: more than 100 keys have the same hash: can't be saved"):
+            encode(many, "x")
+        monkeypatch.setattr("heapledger._plain.MOST_ALIKE", MOST_ALIKE + 1)
+        data = encode(many)
+        monkeypatch.undo()
+        with pytest.raises(Malformed, match="same hash"):
+            decode(data)
+    alike = [0] * 1000
+    assert decode(encode([alike, tuple(alike)])) == [alike, tuple(alike)]
 
 
 @pytest.mark.parametrize("seed", range(20))

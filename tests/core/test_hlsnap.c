@@ -78,19 +78,19 @@ static hl_snapshot *snapshot_of(hl_book *book, const hl_location_id *locations, 
 static void odd_names_come_back(void)
 {
     enum { LONG = 1 << 20, ODD = 256 + 8 };
-    static char any_byte[256], longest[LONG + 2], shared[600];
+    static char every[256][2], longest[LONG + 2], shared[600];
     hl_location_id locations[ODD];
     size_t count = 0;
     hl_book *book = sample_book(false);
     for (int i = 0; i < 256; i++)
-        any_byte[i] = (char)i;
+        memcpy(every[i], (char[]){(char)(i < 128 ? i : 0xc0 | i >> 6), (char)(0x80 | (i & 0x3f))}, 2);
     memset(longest, 'x', sizeof longest);
     memset(shared, 's', sizeof shared);
     for (int i = 0; i < 256; i++)
-        locations[count++] = sample_location(book, any_byte + i, 1, (uint32_t)i, "");
-    locations[count++] = sample_location(book, any_byte, 256, 0, "\355\240\200"); /* a lone surrogate */
+        locations[count++] = sample_location(book, every[i], i < 128 ? 1 : 2, (uint32_t)i, "");
+    locations[count++] = sample_location(book, every[128], 256, 0, "\355\240\200"); /* a lone surrogate */
     locations[count++] = sample_location(book, longest, LONG, UINT32_MAX, "f");
-    locations[count++] = sample_location(book, longest, LONG + 2, 0, "\377\376");
+    locations[count++] = sample_location(book, longest, LONG + 2, 0, "\364\217\277\277"); /* the last character */
     locations[count++] = sample_location(book, "", 0, 1, "");
     for (size_t length = 254; length < 257; length++) /* names that share what may be shared, or more */
         locations[count++] = sample_location(book, shared, length * 2, 1, "f");
@@ -109,9 +109,9 @@ static void extreme_numbers_come_back(void)
 {
     static const hl_row rows[] = {
         {.size = UINT64_MAX, .live = 0, .allocated = (UINT64_C(1) << 56) - 1, .domain = UINT32_MAX, .origin = 31},
-        {.size = 0, .live = UINT64_C(1) << 63, .allocated = 0, .domain = 0, .origin = 0},
-        {.size = UINT64_C(1) << 62, .live = 3, .allocated = 1, .domain = 1u << 31, .origin = 30},
-        {.size = 1, .live = (UINT64_C(1) << 62) - 1, .allocated = 5, .domain = UINT32_MAX, .origin = 31},
+        {.size = 0, .live = UINT64_C(1) << 58, .allocated = 0, .domain = 0, .origin = 0},
+        {.size = UINT64_C(1) << 58, .live = 3, .allocated = 1, .domain = 1u << 31, .origin = 30},
+        {.size = 1, .live = (UINT64_C(1) << 58) - 1, .allocated = 5, .domain = UINT32_MAX, .origin = 31},
     };
     enum { ROWS = sizeof rows / sizeof *rows };
     static const uint32_t totals[ROWS] = {0, 1, UINT32_MAX, 3};
@@ -130,7 +130,7 @@ static void extreme_numbers_come_back(void)
         snapshot->origins = (hl_origins){.count = HL_MOST_ORIGINS, .forks = UINT32_MAX, .ids = {UINT64_MAX, 0, 1}};
         hl_snapshot_seal(snapshot, ROWS);
         check_round_trip((const hl_snapshot *const *)&snapshot, 1);
-        snapshot->rows[1].size = 2; /* now the blocks take more than can be counted */
+        snapshot->rows[1].size = 1 << 7; /* now the blocks take more than can be counted */
         hl_hlsnap_file file;
         CHECK_EQUAL(hl_hlsnap_write((const hl_snapshot *const *)&snapshot, 1, NULL, 0, &file), HL_FULL);
         hl_snapshot_drop(snapshot);

@@ -1,0 +1,48 @@
+/* memo.c: objects that have been dealt with, found again by their address, and a number for each.
+ *
+ * Traceback tuples are usually shared by many traces, and hashing one takes as long as reading it.
+ *
+ * Threading: the GIL; a memo has one owner.
+ */
+#include "binding.h"
+
+static hl_memo_entry *find(const hl_memo *memo, const PyObject *object)
+{
+    size_t slot = (size_t)hl_mix((uintptr_t)object) & (memo->room - 1);
+
+    while (memo->entries[slot].object != NULL && memo->entries[slot].object != object)
+        slot = (slot + 1) & (memo->room - 1);
+    return &memo->entries[slot];
+}
+
+hl_memo_entry *hl_memo_find(hl_memo *memo, const PyObject *object)
+{
+    if (memo->used < memo->room / 2)
+        return find(memo, object);
+    hl_memo bigger = {.room = memo->room ? memo->room * 2 : 256, .used = memo->used};
+    bigger.entries = hl_os_alloc(bigger.room, sizeof(*bigger.entries));
+    if (bigger.entries == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (size_t i = 0; i < memo->room; i++) {
+        if (memo->entries[i].object != NULL)
+            *find(&bigger, memo->entries[i].object) = memo->entries[i];
+    }
+    hl_os_free(memo->entries);
+    *memo = bigger;
+    return find(memo, object);
+}
+
+void hl_memo_enter(hl_memo *memo, hl_memo_entry *entry, PyObject *object, uint32_t number)
+{
+    *entry = (hl_memo_entry){.object = Py_NewRef(object), .number = number};
+    memo->used++;
+}
+
+void hl_memo_free(hl_memo *memo)
+{
+    for (size_t i = 0; i < memo->room; i++)
+        Py_XDECREF(memo->entries[i].object);
+    hl_os_free(memo->entries);
+}
