@@ -8,16 +8,19 @@ nanoseconds since 1970.
 
 import os
 import sys
+from _struct import unpack
 from time import time_ns
 
 from heapledger import _plain
 from heapledger._ledger import _OwnWork, _process_facts, _version, memory
 
+_MOMENTS = ("live", "peak", "allocated")
+
 
 def _taken_here(facts):
     """The metadata of a snapshot with these numbers. What does not change in a process is looked up now."""
     with _OwnWork():
-        taken, pid, moment, limit, current, peak, lost, rss, tables = facts
+        taken, pid, moment, limit, current, peak, lost, rss, tables = unpack("=9q", facts)
         return {
             "heapledger": _version,
             "time": taken,
@@ -28,11 +31,11 @@ def _taken_here(facts):
             "python": sys.version,
             "implementation": sys.implementation.name,
             "traceback_limit": limit,
-            "moment": moment,
+            "moment": _MOMENTS[moment],
             "traced": current,
             "peak": peak,
             "lost_records": lost,
-            "rss": rss,
+            "rss": None if rss < 0 else rss,
             "tables": tables,
         }
 

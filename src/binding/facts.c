@@ -1,7 +1,8 @@
 /* facts.c: what is known of the process and of the moment when a snapshot is taken.
  *
- * Taking a snapshot must stay cheap, so it comes with a tuple of numbers, of which heapledger/_metadata.py makes the
- * dict when somebody asks. What takes longer to find out is asked when the snapshot is saved.
+ * Taking a snapshot must stay cheap, so it comes with an array of numbers, of which heapledger/_metadata.py makes the
+ * dict when somebody asks. The array is one object of a type without a freelist: numbers and tuples would come from the
+ * program's freelists, and taking them from there would change what is traced. What takes longer to find out is asked when the snapshot is saved.
  *
  * Threading: the GIL.
  */
@@ -19,7 +20,6 @@ static PyObject *number_or_none(bool known, uint64_t number)
 
 PyObject *hl_facts_take(const hl_snapshot *snapshot)
 {
-    static const char *const moments[] = {[HL_LIVE] = "live", [HL_PEAK] = "peak", [HL_ALLOCATED] = "allocated"};
     struct timespec now;
     uint64_t current, peak, rss = 0;
     hl_tracer_bytes tables;
@@ -28,11 +28,18 @@ PyObject *hl_facts_take(const hl_snapshot *snapshot)
     hl_tracer_traced(&current, &peak);
     hl_tracer_memory(&tables);
     bool known = hl_process_rss(&rss);
-    return Py_BuildValue("(LisIKKKNK)", (long long)now.tv_sec * 1000000000 + now.tv_nsec, (int)getpid(),
-                         moments[snapshot->moment], snapshot->nframe, (unsigned long long)current,
-                         (unsigned long long)peak, (unsigned long long)hl_tracer_lost(), number_or_none(known, rss),
-                         (unsigned long long)tables.map + tables.sites + tables.names + tables.caches +
-                             tables.snapshots);
+    const int64_t facts[] = {
+        (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
+        getpid(),
+        snapshot->moment,
+        snapshot->nframe,
+        (int64_t)current,
+        (int64_t)peak,
+        (int64_t)hl_tracer_lost(),
+        known ? (int64_t)rss : -1,
+        (int64_t)(tables.map + tables.sites + tables.names + tables.caches + tables.snapshots),
+    };
+    return PyByteArray_FromStringAndSize((const char *)facts, sizeof facts);
 }
 
 PyObject *hl_facts_process(PyObject *module, PyObject *unused)

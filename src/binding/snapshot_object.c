@@ -13,7 +13,7 @@ typedef struct {
     PyObject_HEAD
     PyObject *dict;
     PyObject *weak;
-    PyObject *facts; /* a tuple of numbers, or bytes from a file, so in no cycle; NULL: none */
+    PyObject *facts; /* a bytearray of numbers, or bytes from a file; NULL: none */
 } hl_snapshot_object;
 
 static int set_attributes(PyObject *self, PyObject *traces, PyObject *limit)
