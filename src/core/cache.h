@@ -1,14 +1,15 @@
 /* cache.h: from a stack and a size to the site, without a search.
  *
  * A key (locations, size, domain) has one place, a cache line with room for two; the last comers have it. A hit compares
- * the locations with those of the site's stack, unless the key is of the same version as last time, so it is exact; an entry is void when its site was reclaimed (`life`).
+ * the locations with those of the site's stack, unless the key is of the same version as last time, so it is exact; an
+ * entry is void when its site was reclaimed (`life`).
  *
  * With a frame limit of 1 the instruction that allocates says where the block belongs, and neither locations nor hash
  * need be looked at: spots are the cache for that, in front of the other. A spot is also void when a code object has died
  * since (`generation`), for then its instruction may have another meaning.
  *
- * The cache of stacks grows with the number of sites. A larger cache begins empty: filling it again is spread over the misses to come,
- * where moving the entries would be a pause.
+ * The cache of stacks grows with the number of sites. A larger cache begins empty: filling it again is spread over the
+ * misses to come, where moving the entries would be a pause.
  *
  * Threading: the ledger's lock.
  */
@@ -78,7 +79,7 @@ static inline uint64_t hl_cache_stack(const hl_location_id *locations, uint32_t 
     return (uint64_t)depth << 48 | (depth == 1 ? (uint64_t)*locations : (uint64_t)(uintptr_t)locations);
 }
 
-/* Is this the stack of the key, whose depth is the same? */
+/* Is this the stack of the key? */
 static inline bool hl_cache_same_stack(uint64_t stack, const hl_key *key)
 {
     if (key->depth == 1)

@@ -11,11 +11,6 @@
  * the page must be cut so fine that no two starts share a slot, whatever the size is. */
 enum { SMALLEST_BLOCK = 1 };
 
-static bool tracing(void)
-{
-    return atomic_load_explicit(&hl_hooks_tracing, memory_order_relaxed);
-}
-
 static hl_site_id site_for(PyThreadState *thread, uint64_t size, uint32_t domain)
 {
     const void *frame = thread == NULL ? NULL : hl_frames_current(thread);
@@ -52,11 +47,11 @@ static void visit_end(const visit *v)
 
 int hl_domains_track(unsigned int domain, uintptr_t address, size_t size)
 {
-    if (!tracing())
+    if (!hl_hooks_are_tracing())
         return HL_DOMAINS_NOT_TRACING;
     int result = HL_DOMAINS_NOT_TRACING;
     visit v = visit_begin();
-    if (tracing()) {
+    if (hl_hooks_are_tracing()) {
         uint64_t lost = hl_hooks_ledger.lost;
         hl_ledger_enter(&hl_hooks_ledger, address, SMALLEST_BLOCK, domain, site_for(v.thread, size, domain));
         result = hl_hooks_ledger.lost == lost ? HL_DOMAINS_DONE : HL_DOMAINS_NO_MEMORY;
@@ -77,11 +72,11 @@ static void disown(uintptr_t address)
 
 int hl_domains_untrack(unsigned int domain, uintptr_t address)
 {
-    if (!tracing())
+    if (!hl_hooks_are_tracing())
         return HL_DOMAINS_NOT_TRACING;
     int result = HL_DOMAINS_NOT_TRACING;
     visit v = visit_begin();
-    if (tracing()) {
+    if (hl_hooks_are_tracing()) {
         if (domain == 0 && address == atomic_load_explicit(&hl_hooks_last_block, memory_order_relaxed))
             disown(address);
         (void)hl_ledger_leave(&hl_hooks_ledger, address, domain);
@@ -127,7 +122,7 @@ static hl_domains_getter *own_getter;
 
 static PyObject *get_traceback(unsigned int domain, uintptr_t address)
 {
-    PyObject *frames = tracing() ? own_getter(domain, address) : NULL;
+    PyObject *frames = hl_hooks_are_tracing() ? own_getter(domain, address) : NULL;
     if (frames != NULL || PyErr_Occurred())
         return frames;
     return their_getter(domain, address);

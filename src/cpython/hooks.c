@@ -21,11 +21,6 @@ static inline const PyMemAllocatorEx *original_of(PyMemAllocatorDomain which)
     return atomic_load_explicit(&originals[which], memory_order_acquire);
 }
 
-static inline bool tracing(void)
-{
-    return atomic_load_explicit(&hl_hooks_tracing, memory_order_relaxed);
-}
-
 __attribute__((noinline)) hl_site_id hl_hooks_site(const void *frame, uint64_t size, uint32_t domain)
 {
     hl_ledger *ledger = &hl_hooks_ledger;
@@ -83,7 +78,7 @@ typedef struct {
 
 HL_INLINE void enter(const call *c)
 {
-    if (HL_UNLIKELY(!tracing()))
+    if (HL_UNLIKELY(!hl_hooks_are_tracing()))
         return;
     hl_ledger_enter(&hl_hooks_ledger, c->block, c->size, 0, site_for(c->thread, c->size));
     atomic_store_explicit(&hl_hooks_last_block, c->block, memory_order_relaxed);
@@ -91,14 +86,14 @@ HL_INLINE void enter(const call *c)
 
 HL_INLINE void leave(const call *c)
 {
-    if (HL_LIKELY(tracing()))
+    if (HL_LIKELY(hl_hooks_are_tracing()))
         hl_ledger_leave(&hl_hooks_ledger, c->block, 0);
 }
 
 HL_INLINE void detach(const call *c)
 {
     c->old->era = hl_hooks_ledger.era;
-    c->old->site = tracing() ? hl_ledger_detach(&hl_hooks_ledger, c->block) : 0;
+    c->old->site = hl_hooks_are_tracing() ? hl_ledger_detach(&hl_hooks_ledger, c->block) : 0;
 }
 
 /* The allocator has moved the block. If the ledger was cleared or stopped meanwhile, the old block is not in its totals
@@ -120,7 +115,7 @@ HL_INLINE void reattach(const call *c)
 static void reattribute(const call *c)
 {
     hl_ledger *ledger = &hl_hooks_ledger;
-    hl_site_id old = tracing() ? hl_ledger_find(ledger, c->block, 0) : 0;
+    hl_site_id old = hl_hooks_are_tracing() ? hl_ledger_find(ledger, c->block, 0) : 0;
     if (old == 0 || old == ledger->old_code)
         return;
     hl_ledger_reattribute(ledger, c->block, site_for(c->thread, hl_sites_at(&ledger->sites, old)->size));
@@ -167,7 +162,7 @@ void hl_hooks_reattribute(uintptr_t block)
 HL_INLINE void *allocate(PyMemAllocatorDomain which, bool zeroed, size_t count, size_t size)
 {
     const PyMemAllocatorEx *original = original_of(which);
-    if (HL_UNLIKELY(hl_hooks_this_thread.inside || !tracing())) {
+    if (HL_UNLIKELY(hl_hooks_this_thread.inside || !hl_hooks_are_tracing())) {
         hl_hooks_this_thread.probed = true;
         return zeroed ? original->calloc(original->ctx, count, size) : original->malloc(original->ctx, size);
     }
@@ -182,7 +177,7 @@ HL_INLINE void *allocate(PyMemAllocatorDomain which, bool zeroed, size_t count, 
 HL_INLINE void *reallocate(PyMemAllocatorDomain which, void *block, size_t size)
 {
     const PyMemAllocatorEx *original = original_of(which);
-    if (HL_UNLIKELY(hl_hooks_this_thread.inside || !tracing()))
+    if (HL_UNLIKELY(hl_hooks_this_thread.inside || !hl_hooks_are_tracing()))
         return original->realloc(original->ctx, block, size);
     bool attached = which != PYMEM_DOMAIN_RAW;
     detached old = {0};
@@ -201,7 +196,7 @@ HL_INLINE void *reallocate(PyMemAllocatorDomain which, void *block, size_t size)
 HL_INLINE void release(PyMemAllocatorDomain which, void *block)
 {
     const PyMemAllocatorEx *original = original_of(which);
-    if (HL_UNLIKELY(block == NULL || hl_hooks_this_thread.inside || !tracing())) {
+    if (HL_UNLIKELY(block == NULL || hl_hooks_this_thread.inside || !hl_hooks_are_tracing())) {
         original->free(original->ctx, block);
         return;
     }

@@ -28,6 +28,11 @@ extern hl_ledger hl_hooks_ledger;     /* open while tracing */
 extern hl_shadow hl_hooks_shadow;     /* likewise */
 extern _Atomic bool hl_hooks_tracing; /* changes under the lock; a hook that sees false passes through */
 
+static inline bool hl_hooks_are_tracing(void)
+{
+    return atomic_load_explicit(&hl_hooks_tracing, memory_order_relaxed);
+}
+
 /* Put our hooks on all three domains, unless they are there already, on top or below another tool's. Returns whether any
  * had to be put there. Needs an attached thread state. */
 bool hl_hooks_install(void);

@@ -5,6 +5,7 @@
 #include "../../src/core/merge.h"
 #include "merge_model.h"
 #include "sample.h"
+#include "unmixed.h"
 
 /* References run from the rows down, and nothing is in the book that no row names. */
 static void check_book(const hl_snapshot *snapshot)
@@ -308,17 +309,6 @@ static void memory_is_that_of_the_result(void)
         }
     CHECK_EQUAL(hl_merge_memory(merge), first);
     hl_merge_close(merge);
-}
-
-/* Undo hl_mix. */
-static uint64_t unmixed(uint64_t x)
-{
-    uint64_t inverse = 1; /* of the factor, modulo 2^64: each step doubles the bits that are right */
-    for (int i = 0; i < 6; i++)
-        inverse *= 2 - 0xd6e8feb86659fd93u * inverse;
-    for (int i = 0; i < 2; i++)
-        x = (x ^ x >> 32) * inverse;
-    return x ^ x >> 32;
 }
 
 /* Sizes from a file whose author knows the hash, but not its seed. In one chain they would take minutes. */
