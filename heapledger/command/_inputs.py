@@ -109,7 +109,7 @@ def make_filters(options):
 
 def filtered(snapshot, options):
     """What the options leave of a snapshot."""
-    # Each kind by itself: filters that include are alternatives to each other, and a domain is no alternative to a file.
+    # Each kind by itself: filters that include are alternatives to each other, but a domain is none to a file.
     if options.domain:
         snapshot = snapshot.filter_traces([heapledger.DomainFilter(True, domain) for domain in options.domain])
     filters = make_filters(options)
