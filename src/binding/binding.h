@@ -189,7 +189,9 @@ enum {
 };
 /* A source with one row per trace of a sequence of plain tuples; a row's `allocated` is the trace's index. */
 hl_source *hl_convert_traces(hl_state *state, PyObject *traces, int needs);
-/* The same for a file: the order of the traces is kept, those that are alike and follow each other share a row, and a
+/* The core snapshot behind one of ours; without `any_kind` NULL without an exception where it had to be made first. */
+hl_source *hl_convert_snapshot(hl_state *state, PyObject *snapshot, bool any_kind);
+/* hl_convert_traces for a file: the order of the traces is kept, those that are alike and follow each other share a row, and a
  * trace may lack its total. In a book a stack has one total: where that cannot say what the traces say, *totals is
  * what the section TOTL has to say, as bytes, and no trace shares its row; else NULL. Errors say which trace is to
  * blame. */
@@ -272,6 +274,10 @@ PyObject *hl_files_facts(PyObject *module, PyObject *snapshot);
 
 PyObject *hl_snapshot_merge(PyObject *type, PyObject *args, PyObject *kwargs);
 PyObject *hl_merge_captures(PyObject *module, PyObject *captures);
+
+/* --- tree.c --- */
+
+PyObject *hl_call_tree(PyObject *module, PyObject *snapshots);
 
 /* --- selection.c --- */
 

@@ -287,6 +287,14 @@ PyMethodDef hl_functions[] = {
      PyDoc_STR("_file_snapshot(traces, limit, facts, /)\n--\n\nA Snapshot with these very traces.")},
     {"_snapshot_facts", hl_files_facts, METH_O,
      PyDoc_STR("_snapshot_facts(snapshot, /)\n--\n\nWhat its metadata are made of; None for a snapshot without.")},
+    {"_call_tree", hl_call_tree, METH_O,
+     PyDoc_STR("_call_tree(snapshots, /)\n--\n\n"
+               "The call tree of a tuple of Snapshots and Nones: (parents, locations, names, sums).\n\n"
+               "Node 0 is the root, a parent precedes its children, and a node is followed by all that is below\n"
+               "it. parents and locations are bytes for array('I'): the parent of each node, and an index into\n"
+               "names, a tuple of (filename, lineno, function or None) with None for the root. sums has for each\n"
+               "snapshot None, or bytes for array('Q'), a number for each node: (own bytes, own blocks, bytes,\n"
+               "blocks), where own is what was allocated by the frame itself, and the others include its callees.")},
     {"_validate", validate, METH_NOARGS,
      PyDoc_STR("_validate()\n--\n\nNone, or the invariant of the ledger that does not hold.")},
     {"_in_main_interpreter", in_main_interpreter, METH_NOARGS,
