@@ -2,7 +2,8 @@
 
 ``import heapledger as tracemalloc`` is all that a program changes. Names, arguments, results and errors are those of
 the standard library's module; ``take_peak_snapshot``, ``take_allocation_snapshot``, ``allocated``, ``install``,
-``uninstall``, ``memory``, ``lost_records``, ``SnapshotFormatError`` and ``get_include`` are additions.
+``uninstall``, ``memory``, ``lost_records``, ``SnapshotFormatError``, ``trace``, ``track_leaks`` and ``get_include`` are
+additions.
 
 ``Filter(False, heapledger.__file__)`` must hide all that this package allocates, so what the ledger's own functions
 allocate is not entered at all: the C code brackets itself, the few Python functions that run later enter ``_OwnWork``,
@@ -50,6 +51,7 @@ _Sequence.register(_Traces)
 
 from heapledger._files import SnapshotFormatError  # noqa: E402
 from heapledger._swap import install, uninstall  # noqa: E402
+from heapledger._tracing import Leaks, trace, track_leaks  # noqa: E402
 
 
 def get_include():
@@ -62,6 +64,7 @@ __all__ = [
     "DomainFilter",
     "Filter",
     "Frame",
+    "Leaks",
     "Snapshot",
     "SnapshotFormatError",
     "Statistic",
@@ -85,5 +88,7 @@ __all__ = [
     "take_allocation_snapshot",
     "take_peak_snapshot",
     "take_snapshot",
+    "trace",
+    "track_leaks",
     "uninstall",
 ]

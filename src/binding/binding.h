@@ -36,6 +36,7 @@ typedef struct {
     PyTypeObject *filter;
     PyTypeObject *domain_filter;
     PyTypeObject *snapshot;
+    PyTypeObject *window;
     PyObject *malformed;     /* the exception for bytes that are not what they should be: (reason, offset) */
     PyObject *stdlib_memory; /* the stdlib's get_tracemalloc_memory, which a swap may hide; NULL: not there */
 } hl_state;
@@ -258,6 +259,10 @@ PyObject *hl_snapshot_object_facts(PyObject *snapshot);
 PyObject *hl_facts_take(const hl_snapshot *snapshot);
 PyObject *hl_facts_process(PyObject *module, PyObject *unused);
 
+/* --- window.c --- */
+
+PyTypeObject *hl_window_type_new(PyObject *module);
+
 /* --- files.c --- */
 
 PyObject *hl_files_prepare(PyObject *module, PyObject *args);
@@ -284,6 +289,10 @@ PyObject *hl_unpickle_check(PyObject *module, PyObject *traces);
 /* --- functions.c --- */
 
 extern PyMethodDef hl_functions[];
+/* A frame limit from the object a caller gave for it. */
+bool hl_functions_nframe(PyObject *object, uint32_t *nframe);
+/* A Snapshot that was taken just now of the core's, whose hold it takes over, also when it fails. */
+PyObject *hl_functions_snapshot(hl_state *state, hl_snapshot *snapshot);
 
 /* --- c_api.c --- */
 
