@@ -37,6 +37,7 @@ static PyObject *window_open(PyObject *object, PyObject *nframe_object)
     hl_window_object *self = (hl_window_object *)object;
     hl_window *window;
     hl_snapshot *start;
+    PyObject *start_object;
     uint32_t nframe;
 
     if (!hl_functions_nframe(nframe_object, &nframe))
@@ -53,19 +54,23 @@ static PyObject *window_open(PyObject *object, PyObject *nframe_object)
     if (self->window != NULL)
         hl_tracer_free_window(self->window);
     self->window = window;
-    self->start = hl_functions_snapshot(hl_state_of(Py_TYPE(object)), start);
-    return self->start != NULL ? Py_NewRef(Py_None) : NULL;
+    if (!hl_take_objects(hl_state_of(Py_TYPE(object)), &start, 1, &start_object))
+        return NULL;
+    Py_XSETREF(self->start, start_object);
+    Py_RETURN_NONE;
 }
 
-/* Each is made even if another fails: they take over what the core gave. */
 static bool keep_answers(hl_window_object *self, const hl_window_answers *answers)
 {
-    hl_state *state = hl_state_of(Py_TYPE((PyObject *)self));
+    hl_snapshot *const snapshots[] = {answers->peak, answers->allocated, answers->growth};
+    PyObject *objects[3];
 
-    Py_XSETREF(self->peak, hl_functions_snapshot(state, answers->peak));
-    Py_XSETREF(self->allocated, hl_functions_snapshot(state, answers->allocated));
-    Py_XSETREF(self->leaked, hl_functions_snapshot(state, answers->growth));
-    return self->peak != NULL && self->allocated != NULL && self->leaked != NULL;
+    if (!hl_take_objects(hl_state_of(Py_TYPE((PyObject *)self)), snapshots, 3, objects))
+        return false;
+    Py_XSETREF(self->peak, objects[0]);
+    Py_XSETREF(self->allocated, objects[1]);
+    Py_XSETREF(self->leaked, objects[2]);
+    return true;
 }
 
 static PyObject *window_close(PyObject *object, PyObject *unused)

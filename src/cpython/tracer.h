@@ -55,6 +55,8 @@ hl_status hl_tracer_open_window(uint32_t nframe, hl_window **window, hl_snapshot
 hl_status hl_tracer_close_window(hl_window *window, hl_window_answers *answers) HL_MUST_USE;
 /* For every window in the end, closed or not; stops the tracer where nobody else has asked for it. */
 void hl_tracer_free_window(hl_window *window);
+/* Several moments of the ledger, as it is at one instant: at most HL_MOMENTS of them. */
+hl_status hl_tracer_capture(const hl_moment *moments, size_t count, hl_snapshot **snapshots) HL_MUST_USE;
 /* A snapshot of the one block at `address` under `domain`: *snapshot is NULL when it is not entered (or not tracing). */
 hl_status hl_tracer_find(uintptr_t address, uint32_t domain, hl_snapshot **snapshot) HL_MUST_USE;
 /* Check the ledger's invariants; NULL when they hold, else a static sentence saying which does not. */
