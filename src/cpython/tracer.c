@@ -74,14 +74,27 @@ static void prepare_process(void)
 }
 
 /* Another tool that stops may put back the allocators that it found, without ours: the stdlib's tracemalloc does. */
-static void hook_again(void)
+static hl_status hook_again(void)
 {
-    if (hl_hooks_install()) {
+    bool put;
+    hl_status status = hl_hooks_install(&put);
+    if (put) {
         hl_gate_enter(&hl_hooks_gate);
         hl_codes_forget_all(&hl_hooks_ledger.codes, hl_hooks_ledger.book);
         hl_gate_leave(&hl_hooks_gate);
     }
     hl_reftracer_install();
+    return status;
+}
+
+/* Hooks on all domains or on none. Nobody is tracing: those that are there pass through. */
+static hl_status hook_first(void)
+{
+    bool put;
+    hl_status status = hl_hooks_install(&put);
+    if (status != HL_OK)
+        hl_hooks_remove();
+    return status;
 }
 
 hl_status hl_tracer_start(uint32_t nframe)
@@ -90,19 +103,20 @@ hl_status hl_tracer_start(uint32_t nframe)
     hl_lock_take(&control);
     hl_status status = HL_OK;
     if (hl_tracer_is_tracing()) {
-        hook_again();
+        status = hook_again();
     } else {
         hl_ledger fresh;
-        hl_shadow shadow;
+        hl_shadow shadow = {0};
         status = hl_ledger_open(&fresh, nframe, 0);
-        if (status == HL_OK) {
+        if (status == HL_OK)
             status = hl_shadow_open(&shadow, nframe);
-            if (status != HL_OK)
-                hl_ledger_close(&fresh);
-        }
-        if (status == HL_OK) {
+        if (status == HL_OK)
+            status = hook_first();
+        if (status != HL_OK) {
+            hl_shadow_close(&shadow);
+            hl_ledger_close(&fresh);
+        } else {
             prepare_process();
-            (void)hl_hooks_install();
             hl_gate_enter(&hl_hooks_gate);
             fresh.era = hl_hooks_ledger.era + 1;
             hl_hooks_ledger = fresh;
@@ -211,7 +225,7 @@ hl_status hl_tracer_snapshot(hl_moment moment, hl_snapshot **made)
         hl_domains_receive(false);
     hl_lock_take(&control);
     if (hl_tracer_is_tracing())
-        hook_again();
+        (void)hook_again(); /* no memory now: the next one tries again */
     hl_lock_give(&control);
     /* Rows are allocated without the gate, so the number of sites may have grown when it is taken: then once more. */
     for (size_t slack = 256;; slack *= 2) {
