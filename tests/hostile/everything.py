@@ -31,10 +31,10 @@ def work_of_a_host():
 # Snapshots that do not come from the tracer: every answer about them is known beforehand.
 
 ROWS = [
-    (n % 3, 10 + n % 7, ((f"/lib/file{n % 5}.py", n % 11 + 1), ("/app/größe.pyc", 3), (f"m{n % 2}.py", 0))[: 1 + n % 3], 5)
+    (n % 3, 10 + n % 7, ((f"/lib/f{n % 5}.py", n % 11 + 1), ("/app/größe.pyc", 3), (f"m{n % 2}.py", 0))[: 1 + n % 3], 5)
     for n in range(150)
 ]
-OLDER = [(n % 3, 10 + n % 5, ((f"/lib/file{n % 4}.py", n % 13 + 1),), None) for n in range(90)]
+OLDER = [(n % 3, 10 + n % 5, ((f"/lib/f{n % 4}.py", n % 13 + 1),), None) for n in range(90)]
 
 
 def snapshots():
@@ -68,7 +68,7 @@ def filtering():
     new, _ = snapshots()
     chosen = new.filter_traces(
         [
-            heapledger.Filter(True, "/lib/file[0-3].py"),
+            heapledger.Filter(True, "/lib/f[0-3].py"),
             heapledger.Filter(False, "*größe*", lineno=3, all_frames=True),
             heapledger.DomainFilter(False, 2),
         ]
@@ -207,6 +207,11 @@ def ask():
     with tempfile.TemporaryDirectory() as folder:
         now.dump(os.path.join(folder, "file"))
         assert answers_of(heapledger.Snapshot.load(os.path.join(folder, "file"))) == answers_of(now)
+        capture = heapledger.take_capture()
+        capture.dump(os.path.join(folder, "capture"))
+        back = heapledger.Capture.load(os.path.join(folder, "capture"))
+        for moment in ("live", "peak", "allocated"):
+            assert answers_of(getattr(back, moment)) == answers_of(getattr(capture, moment))
     heapledger._get_traces()
     heapledger.memory()
     heapledger.allocated()
