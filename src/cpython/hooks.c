@@ -274,21 +274,23 @@ static bool remember(PyMemAllocatorDomain which, const PyMemAllocatorEx *now)
     return true;
 }
 
-bool hl_hooks_install(void)
+hl_status hl_hooks_install(bool *put)
 {
-    bool put = false;
+    *put = false;
     hl_frames_prepare();
     for (int i = 0; i < DOMAINS; i++) {
         PyMemAllocatorEx now;
         PyMem_GetAllocator(domains[i], &now);
-        if (now.malloc == hooks[domains[i]].malloc || reaches_ours(&now) || !remember(domains[i], &now))
+        if (now.malloc == hooks[domains[i]].malloc || reaches_ours(&now))
             continue;
+        if (!remember(domains[i], &now))
+            return HL_NO_MEMORY;
         PyMemAllocatorEx ours = hooks[domains[i]];
         ours.ctx = now.ctx;
         PyMem_SetAllocator(domains[i], &ours);
-        put = true;
+        *put = true;
     }
-    return put;
+    return HL_OK;
 }
 
 void hl_hooks_remove(void)
