@@ -274,6 +274,17 @@ static bool remember(PyMemAllocatorDomain which, const PyMemAllocatorEx *now)
     return true;
 }
 
+/* False: no memory. */
+static bool put_over(PyMemAllocatorDomain which, const PyMemAllocatorEx *now)
+{
+    if (!remember(which, now))
+        return false;
+    PyMemAllocatorEx ours = hooks[which];
+    ours.ctx = now->ctx;
+    PyMem_SetAllocator(which, &ours);
+    return true;
+}
+
 bool hl_hooks_install(void)
 {
     bool put = false;
@@ -281,12 +292,19 @@ bool hl_hooks_install(void)
     for (int i = 0; i < DOMAINS; i++) {
         PyMemAllocatorEx now;
         PyMem_GetAllocator(domains[i], &now);
-        if (now.malloc == hooks[domains[i]].malloc || reaches_ours(&now) || !remember(domains[i], &now))
-            continue;
-        PyMemAllocatorEx ours = hooks[domains[i]];
-        ours.ctx = now.ctx;
-        PyMem_SetAllocator(domains[i], &ours);
-        put = true;
+        if (now.malloc != hooks[domains[i]].malloc && !reaches_ours(&now))
+            put |= put_over(domains[i], &now);
+    }
+    return put;
+}
+
+bool hl_hooks_install_early(void)
+{
+    bool put = true;
+    for (int i = 0; i < DOMAINS && put; i++) {
+        PyMemAllocatorEx now;
+        PyMem_GetAllocator(domains[i], &now);
+        put = put_over(domains[i], &now);
     }
     return put;
 }

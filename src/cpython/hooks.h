@@ -36,6 +36,9 @@ static inline bool hl_hooks_are_tracing(void)
 /* Put our hooks on all three domains, unless they are there already, on top or below another tool's. Returns whether any
  * had to be put there. Needs an attached thread state. */
 bool hl_hooks_install(void);
+/* The same before the interpreter has started, when nothing can be called yet to find out who is there: they are put on
+ * top. False: no memory. */
+bool hl_hooks_install_early(void);
 /* Take them off again, except where another tool has put its own on top: there ours stay and pass through. */
 void hl_hooks_remove(void);
 

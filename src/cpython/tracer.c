@@ -69,6 +69,10 @@ static void prepare_process(void)
     static bool done; /* under `control` */
     if (!done)
         done = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+}
+
+static void prepare_interpreter(void)
+{
     if (!ends_at_exit)
         ends_at_exit = Py_AtExit(at_exit) == 0;
 }
@@ -84,6 +88,31 @@ static void hook_again(void)
     hl_reftracer_install();
 }
 
+/* Open a ledger, have the hooks put on, and let them enter. Under `control`. */
+static hl_status begin_tracing(uint32_t nframe, bool (*install)(void))
+{
+    hl_ledger fresh;
+    hl_shadow shadow;
+    hl_status status = hl_ledger_open(&fresh, nframe, 0);
+    if (status != HL_OK)
+        return status;
+    status = hl_shadow_open(&shadow, nframe);
+    if (status != HL_OK) {
+        hl_ledger_close(&fresh);
+        return status;
+    }
+    prepare_process();
+    (void)install();
+    hl_gate_enter(&hl_hooks_gate);
+    fresh.era = hl_hooks_ledger.era + 1;
+    hl_hooks_ledger = fresh;
+    hl_hooks_shadow = shadow;
+    atomic_store(&limit, nframe);
+    atomic_store(&hl_hooks_tracing, true);
+    hl_gate_leave(&hl_hooks_gate);
+    return HL_OK;
+}
+
 hl_status hl_tracer_start(uint32_t nframe)
 {
     hl_domains_receive(true);
@@ -92,29 +121,42 @@ hl_status hl_tracer_start(uint32_t nframe)
     if (hl_tracer_is_tracing()) {
         hook_again();
     } else {
-        hl_ledger fresh;
-        hl_shadow shadow;
-        status = hl_ledger_open(&fresh, nframe, 0);
-        if (status == HL_OK) {
-            status = hl_shadow_open(&shadow, nframe);
-            if (status != HL_OK)
-                hl_ledger_close(&fresh);
-        }
-        if (status == HL_OK) {
-            prepare_process();
-            (void)hl_hooks_install();
-            hl_gate_enter(&hl_hooks_gate);
-            fresh.era = hl_hooks_ledger.era + 1;
-            hl_hooks_ledger = fresh;
-            hl_hooks_shadow = shadow;
-            atomic_store(&limit, nframe);
-            atomic_store(&hl_hooks_tracing, true);
-            hl_gate_leave(&hl_hooks_gate);
+        prepare_interpreter();
+        status = begin_tracing(nframe, hl_hooks_install);
+        if (status == HL_OK)
             hl_reftracer_install();
-        }
     }
     hl_lock_give(&control);
     return status;
+}
+
+static bool waits_for_interpreter; /* started early and not adopted yet; under `control` */
+
+hl_status hl_tracer_start_early(uint32_t nframe)
+{
+    hl_lock_take(&control);
+    hl_status status = begin_tracing(nframe, hl_hooks_install_early);
+    waits_for_interpreter = status == HL_OK;
+    hl_lock_give(&control);
+    return status;
+}
+
+void hl_tracer_adopt(void)
+{
+    hl_lock_take(&control);
+    bool adopt = waits_for_interpreter && hl_tracer_is_tracing(), replaced = false;
+    waits_for_interpreter = false;
+    if (adopt) {
+        prepare_interpreter();
+        replaced = hl_hooks_install();
+        hl_reftracer_install();
+    }
+    hl_lock_give(&control);
+    if (!adopt)
+        return;
+    if (replaced && hl_tracer_clear() != HL_OK) /* what was freed meanwhile would be in the ledger for ever */
+        hl_tracer_stop();
+    hl_domains_receive(true);
 }
 
 void hl_tracer_stop(void)

@@ -3,7 +3,7 @@
  * There is one ledger a process, whatever the number of interpreters: allocators are process-wide too. The tracer owns
  * it and the hooks that feed it.
  *
- * Threading: hl_tracer_start, hl_tracer_stop and hl_tracer_snapshot need an attached thread state (the GIL of some
+ * Threading: hl_tracer_start, hl_tracer_adopt, hl_tracer_stop and hl_tracer_snapshot need an attached thread state (the GIL of some
  * interpreter); the rest may be called from any thread. Nothing here creates a Python object or
  * sets a Python exception.
  */
@@ -18,6 +18,11 @@
 /* Start with tracebacks of at most `nframe` frames (1 to HL_MOST_FRAMES). While tracing, it only sees to it that the hooks
  * are still there. */
 hl_status hl_tracer_start(uint32_t nframe) HL_MUST_USE;
+/* The same before the interpreter has started; no thread state. What needs one is made up for by hl_tracer_adopt, which
+ * the interpreter's start must call as soon as there is one, and which is a no-op at any other time. If the interpreter has
+ * replaced the allocators meanwhile (PYTHONMALLOC, -X dev), tracing begins anew there. */
+hl_status hl_tracer_start_early(uint32_t nframe) HL_MUST_USE;
+void hl_tracer_adopt(void);
 /* Stop and forget every entry; no-op when stopped. Snapshots stay valid. */
 void hl_tracer_stop(void);
 bool hl_tracer_is_tracing(void);
