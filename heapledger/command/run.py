@@ -12,6 +12,7 @@ added to the name.
 import argparse
 import os
 import pathlib
+import signal
 import socket
 import sys
 import time
@@ -36,12 +37,35 @@ def frames(text):
     return number
 
 
+def milliseconds(text):
+    number = round(float(text) * 1000)
+    if not 1 <= number < 2**32:
+        raise argparse.ArgumentTypeError(f"not a time that can be waited for: {text}")
+    return number
+
+
+def signal_number(text):
+    name = text.upper()
+    for one in signal.Signals:
+        if name in (one.name, one.name.removeprefix("SIG"), str(int(one))):
+            if one in (signal.SIGKILL, signal.SIGSTOP):
+                raise argparse.ArgumentTypeError(f"{one.name} cannot be caught")
+            return int(one)
+    raise argparse.ArgumentTypeError(f"no signal: {text}")
+
+
 def add_arguments(parser):
     parser.usage = "heapledger run [options] (SCRIPT | -m MODULE | -c CODE) ..."
     parser.add_argument("-n", "--nframe", type=frames, default=1, metavar="N", help="frames of a traceback (default 1)")
     parser.add_argument("-o", "--output", default=DEFAULT_FILE, metavar="FILE", help="where to write")
     parser.add_argument("--peak", action="store_true", help="write what was there at the peak (both by default)")
     parser.add_argument("--exit", action="store_true", help="write what is there at the end")
+    parser.add_argument(
+        "--every", type=milliseconds, default=0, metavar="SECONDS", help="also write a file every so many seconds"
+    )
+    parser.add_argument(
+        "--on-signal", type=signal_number, default=0, metavar="SIGNAL", help="also write a file on this signal: SIGUSR2"
+    )
     parser.add_argument(
         "--children",
         action=argparse.BooleanOptionalAction,
@@ -106,6 +130,7 @@ def environment(options):
     both = options.peak == options.exit
     moments = "l" * (options.exit or both) + "p" * (options.peak or both)
     words = [f"frames={options.nframe}", f"root={os.getpid()}", f"began={int(time.time())}", f"moments={moments}"]
+    words += [f"every={options.every}", f"signal={options.on_signal}"]
     words += ["quiet"] * options.quiet + ["alone"] * (not options.children)
     words.append(f"file={file_template(options.output)}")
     there = os.environ.get("LD_PRELOAD")

@@ -284,6 +284,12 @@ hl_status hl_ledger_fill(hl_ledger *ledger, hl_moment moment, hl_snapshot *snaps
     snapshot->pin = hl_book_pin(ledger->book);
     if (snapshot->pin == 0)
         return HL_NO_MEMORY;
+    hl_ledger_fill_unpinned(ledger, moment, snapshot);
+    return HL_OK;
+}
+
+void hl_ledger_fill_unpinned(const hl_ledger *ledger, hl_moment moment, hl_snapshot *snapshot)
+{
     snapshot->moment = moment;
     snapshot->nframe = ledger->nframe;
     snapshot->origins = ledger->origins;
@@ -299,7 +305,6 @@ hl_status hl_ledger_fill(hl_ledger *ledger, hl_moment moment, hl_snapshot *snaps
         bytes += count * site->size;
     }
     hl_snapshot_seal_summed(snapshot, rows, blocks, bytes);
-    return HL_OK;
 }
 
 hl_status hl_ledger_fill_one(hl_ledger *ledger, hl_site_id site, hl_snapshot *snapshot)

@@ -80,6 +80,8 @@ void hl_ledger_allocated(const hl_ledger *ledger, uint64_t *bytes, uint64_t *blo
  * does not suffice (hl_ledger_rows). */
 size_t hl_ledger_rows(const hl_ledger *ledger);
 hl_status hl_ledger_fill(hl_ledger *ledger, hl_moment moment, hl_snapshot *snapshot, size_t room) HL_MUST_USE;
+/* The same without a pin, with room enough: what the snapshot names is there for as long as the ledger's lock is held. */
+void hl_ledger_fill_unpinned(const hl_ledger *ledger, hl_moment moment, hl_snapshot *snapshot);
 hl_status hl_ledger_fill_one(hl_ledger *ledger, hl_site_id site, hl_snapshot *snapshot) HL_MUST_USE;
 
 /* NULL, or which invariant does not hold. Costs a pass over all blocks. */

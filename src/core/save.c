@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "digits.h"
 #include "os.h"
 
 static int write_all(int file, const uint8_t *bytes, size_t length)
@@ -33,21 +34,6 @@ static int closed(int file, int error)
     return close(file) != 0 && error == 0 ? errno : error;
 }
 
-/* Returns where the number ends. */
-static char *put_number(char *at, uint64_t number, unsigned base)
-{
-    char digits[64];
-    unsigned count = 0;
-    do {
-        digits[count++] = "0123456789abcdef"[number % base];
-        number /= base;
-    } while (number != 0);
-    while (count > 0)
-        *at++ = digits[--count];
-    *at = '\0';
-    return at;
-}
-
 /* Beside `path`, under a name that nobody else has. False: it is too long. */
 static bool other_name(const char *path, char *other, size_t room)
 {
@@ -56,7 +42,7 @@ static bool other_name(const char *path, char *other, size_t room)
     if (folder + 96 > room)
         return false;
     memcpy(other, path, folder);
-    strcpy(put_number(stpcpy(other + folder, ".heapledger-"), hl_os_random(), 16), ".tmp");
+    strcpy(hl_digits(stpcpy(other + folder, ".heapledger-"), hl_os_random(), 16), ".tmp");
     return true;
 }
 
@@ -73,7 +59,7 @@ static int fill(const char *path, const char *other, const uint8_t *bytes, size_
     int file = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
     if (file >= 0) {
         int error = write_all(file, bytes, length);
-        (void)put_number(stpcpy(link, "/proc/self/fd/"), (uint64_t)file, 10);
+        (void)hl_digits(stpcpy(link, "/proc/self/fd/"), (uint64_t)file, 10);
         bool named = error == 0 && linkat(AT_FDCWD, link, AT_FDCWD, other, AT_SYMLINK_FOLLOW) == 0;
         error = closed(file, error);
         if (named || error != 0)

@@ -4,6 +4,7 @@
 
 #include <Python.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,82 +14,91 @@
 #include "../core/save.h"
 #include "early.h"
 #include "hooks.h"
-#include "tracer.h"
 
-static hl_run_options options;
-static pid_t
-    owner; /* the process that writes files: this one, unless it was forked off and children are not followed */
-static char executable[PATH_MAX];
+hl_run_options hl_run_given;
+pid_t hl_run_owner;
 static char replacing_name[PATH_MAX]; /* the file written for the sake of os.exec; empty: none */
 static bool summed_up;
 
 /* --- writing --- */
 
 typedef struct {
-    hl_snapshot *taken[2];
-    size_t count;
-} snapshots;
+    hl_hlsnap_file file;
+    bool no_memory;
+} content;
 
-static hl_status take(snapshots *s)
+/* A visitor of the ledger: make the file's content. */
+static hl_status make_content(const hl_ledger *ledger, const hl_tracer_facts *facts, void *context)
 {
+    content *made = context;
+    hl_snapshot *taken[2];
     hl_moment moments[2];
-    *s = (snapshots){.count = 0};
-    size_t count = 0;
-    if (options.live)
-        moments[count++] = HL_LIVE;
-    if (options.peak)
-        moments[count++] = HL_PEAK;
-    hl_status status = hl_tracer_capture(moments, count, s->taken);
-    if (status == HL_OK)
-        s->count = count;
+    size_t wanted = 0, count = 0;
+    hl_status status = HL_OK;
+    if (hl_run_given.live)
+        moments[wanted++] = HL_LIVE;
+    if (hl_run_given.peak)
+        moments[wanted++] = HL_PEAK;
+    for (; count < wanted && status == HL_OK; count += status == HL_OK) {
+        status = hl_snapshot_new(ledger->book, hl_ledger_rows(ledger), &taken[count]);
+        if (status == HL_OK)
+            hl_ledger_fill_unpinned(ledger, moments[count], taken[count]);
+    }
+    hl_hlsnap_section section = {.kind = {'M', 'E', 'T', 'A'}};
+    uint8_t *metadata = status == HL_OK ? hl_run_metadata(taken[0], facts, &section.length) : NULL;
+    section.bytes = metadata;
+    made->no_memory = metadata == NULL ||
+                      hl_hlsnap_write((const hl_snapshot *const *)taken, count, &section, 1, &made->file) != HL_OK;
+    hl_os_free(metadata);
+    while (count > 0)
+        hl_snapshot_drop(taken[--count]);
+    return HL_OK;
+}
+
+hl_status hl_run_write(bool in_signal_handler, const char *part, char name[PATH_MAX], int *error)
+{
+    content made = {0};
+    *error = ENAMETOOLONG;
+    if (!hl_run_file_name(&hl_run_given, hl_run_owner, part, name))
+        return HL_OK;
+    if (in_signal_handler)
+        hl_os_enter_signal_handler();
+    hl_status status = hl_tracer_visit(in_signal_handler, make_content, &made);
+    if (status == HL_OK && !made.no_memory) {
+        *error = hl_save(name, made.file.bytes, made.file.length);
+        hl_os_free(made.file.bytes);
+    } else {
+        *error = ENOMEM;
+    }
+    if (in_signal_handler)
+        hl_os_leave_signal_handler();
     return status;
 }
 
-static void drop(snapshots *s)
+static void sum_up(const char *name)
 {
-    while (s->count > 0)
-        hl_snapshot_drop(s->taken[--s->count]);
+    hl_snapshot *snapshot;
+    if (hl_tracer_snapshot(hl_run_given.peak ? HL_PEAK : HL_LIVE, &snapshot) != HL_OK)
+        return;
+    hl_run_sum_up(&hl_run_given, name, snapshot);
+    hl_snapshot_drop(snapshot);
 }
 
-/* 0, or an errno. */
-static int write_file(const snapshots *s, const char *name)
+/* Write, and say so if this is the process to say it. With the GIL. */
+static bool write_and_say(const char *part, char name[PATH_MAX])
 {
-    hl_hlsnap_section section = {.kind = {'M', 'E', 'T', 'A'}};
-    hl_hlsnap_file file;
-    uint8_t *metadata = hl_run_metadata(s->taken[0], executable, &section.length);
-    if (metadata == NULL)
-        return ENOMEM;
-    section.bytes = metadata;
-    hl_status status = hl_hlsnap_write((const hl_snapshot *const *)s->taken, s->count, &section, 1, &file);
-    hl_os_free(metadata);
-    if (status != HL_OK)
-        return status == HL_NO_MEMORY ? ENOMEM : EFBIG;
-    int error = hl_save(name, file.bytes, file.length);
-    hl_os_free(file.bytes);
-    return error;
-}
-
-/* Write what there is under the name with `part` in it, and say so if this is the process to say it. */
-static bool write_now(const char *part, char name[PATH_MAX])
-{
-    snapshots s;
-    int error = 0;
-    if (getpid() != owner || !hl_run_file_name(&options, owner, part, name))
+    int error;
+    if (getpid() != hl_run_owner)
         return false;
-    hl_status status = take(&s);
-    if (status == HL_OK)
-        error = write_file(&s, name);
-    else if (status != HL_STOPPED)
-        error = ENOMEM;
-    bool speaks = owner == options.root && !options.quiet;
-    if (status == HL_STOPPED && speaks && !summed_up)
-        hl_run_say("heapledger: the program has stopped tracing: nothing is written\n");
-    else if (error != 0)
-        hl_run_say("heapledger: cannot write %s: %s\n", name, strerror(error));
-    else if (speaks && !summed_up)
-        hl_run_sum_up(&options, name, s.taken[s.count - 1]);
+    hl_status status = hl_run_write(false, part, name, &error);
+    bool speaks = hl_run_owner == hl_run_given.root && !hl_run_given.quiet && !summed_up;
     summed_up = true;
-    drop(&s);
+    if (status == HL_OK && error != 0)
+        hl_run_say("heapledger: cannot write ", name, ": ", strerror(error), "\n", NULL);
+    else if (status == HL_OK && speaks)
+        sum_up(name);
+    else if (speaks)
+        hl_run_say("heapledger: the program has stopped tracing: nothing is written\n", NULL);
     return status == HL_OK && error == 0;
 }
 
@@ -97,7 +107,7 @@ static bool write_now(const char *part, char name[PATH_MAX])
 static void leave(void)
 {
     char name[PATH_MAX];
-    (void)write_now("", name);
+    (void)write_and_say("", name);
 }
 
 static PyObject *leave_at_exit(PyObject *self, PyObject *unused)
@@ -127,9 +137,7 @@ static void register_exit(void)
 static void remember_executable(void)
 {
     PyObject *object = PySys_GetObject("executable");
-    const char *text = object != NULL && PyUnicode_Check(object) ? PyUnicode_AsUTF8(object) : NULL;
-    if (text != NULL && strlen(text) < sizeof executable)
-        strcpy(executable, text);
+    hl_run_remember(object != NULL && PyUnicode_Check(object) ? PyUnicode_AsUTF8(object) : NULL);
     PyErr_Clear();
 }
 
@@ -140,6 +148,7 @@ static void imports_work(void)
     remember_executable();
     register_exit();
     hl_tracer_end_own_work(&outer);
+    hl_run_catch_signals();
 }
 
 /* os.execvp tries one folder after the other: only what is there is worth a file. The process keeps its number, and
@@ -148,14 +157,14 @@ static void write_before_exec(const char *path)
 {
     char part[32], name[PATH_MAX];
     replacing_name[0] = '\0';
-    if (getpid() != owner || (path != NULL && access(path, X_OK) != 0))
+    if (getpid() != hl_run_owner || (path != NULL && access(path, X_OK) != 0))
         return;
     for (int number = 1; number < 1000; number++) {
         snprintf(part, sizeof part, "-exec%d", number);
-        if (!hl_run_file_name(&options, owner, part, name) || access(name, F_OK) != 0)
+        if (!hl_run_file_name(&hl_run_given, hl_run_owner, part, name) || access(name, F_OK) != 0)
             break;
     }
-    if (write_now(part, name))
+    if (write_and_say(part, name))
         strcpy(replacing_name, name);
 }
 
@@ -169,8 +178,10 @@ static void forget_exec(void)
 
 static void after_fork_in_child(void)
 {
-    owner = options.alone ? 0 : getpid();
+    hl_run_owner = hl_run_given.alone ? 0 : getpid();
     summed_up = false;
+    if (hl_run_owner != 0)
+        hl_run_forked_signals();
 }
 
 /* --- the start --- */
@@ -188,18 +199,22 @@ static void read_option(const char *text, size_t length)
     else
         value = word + length;
     if (strcmp(word, "frames") == 0)
-        options.frames = (uint32_t)strtoul(value, NULL, 10);
+        hl_run_given.frames = (uint32_t)strtoul(value, NULL, 10);
     else if (strcmp(word, "root") == 0)
-        options.root = (pid_t)strtol(value, NULL, 10);
+        hl_run_given.root = (pid_t)strtol(value, NULL, 10);
     else if (strcmp(word, "began") == 0)
-        options.began = strtoll(value, NULL, 10);
+        hl_run_given.began = strtoll(value, NULL, 10);
+    else if (strcmp(word, "every") == 0)
+        hl_run_given.every = (uint32_t)strtoul(value, NULL, 10);
+    else if (strcmp(word, "signal") == 0)
+        hl_run_given.signal = (int)strtol(value, NULL, 10);
     else if (strcmp(word, "moments") == 0) {
-        options.live = strchr(value, 'l') != NULL;
-        options.peak = strchr(value, 'p') != NULL;
+        hl_run_given.live = strchr(value, 'l') != NULL;
+        hl_run_given.peak = strchr(value, 'p') != NULL;
     } else if (strcmp(word, "quiet") == 0)
-        options.quiet = true;
+        hl_run_given.quiet = true;
     else if (strcmp(word, "alone") == 0)
-        options.alone = true;
+        hl_run_given.alone = true;
 }
 
 /* False: somebody else has set the variable. */
@@ -213,11 +228,11 @@ static bool read_options(const char *text)
         text += length + 1;
     }
     text += 5;
-    if (strlen(text) >= sizeof options.file)
+    if (strlen(text) >= sizeof hl_run_given.file)
         return false;
-    strcpy(options.file, text);
-    return options.file[0] == '/' && options.frames >= 1 && options.frames <= HL_MOST_FRAMES &&
-           (options.live || options.peak);
+    strcpy(hl_run_given.file, text);
+    return hl_run_given.file[0] == '/' && hl_run_given.frames >= 1 && hl_run_given.frames <= HL_MOST_FRAMES &&
+           (hl_run_given.live || hl_run_given.peak);
 }
 
 /* The environment as it was before the command: the command has put the library at the front of the list. */
@@ -246,12 +261,12 @@ void hl_run_begin(void)
     const char *text = getenv(HL_RUN_VARIABLE);
     if (text == NULL || !read_options(text))
         return;
-    if (options.alone)
+    if (hl_run_given.alone)
         leave_environment();
-    hl_run_remember_stderr();
-    if (hl_tracer_start_early(options.frames) != HL_OK)
+    hl_run_remember(NULL);
+    if (hl_tracer_start_early(hl_run_given.frames) != HL_OK)
         return;
-    owner = getpid();
+    hl_run_owner = getpid();
     (void)pthread_atfork(NULL, NULL, after_fork_in_child);
     hl_early_watch(&events);
 }

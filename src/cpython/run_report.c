@@ -2,7 +2,6 @@
 
 #include <Python.h>
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <stdarg.h>
@@ -13,11 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../core/digits.h"
 #include "../core/group.h"
 #include "../core/plain.h"
 #include "process_facts.h"
 #include "run.h"
-#include "tracer.h"
 
 /* --- metadata --- */
 
@@ -58,18 +57,31 @@ static void put_int(hl_hlsnap_buffer *to, const char *key, int64_t value)
     hl_plain_int(to, value);
 }
 
-uint8_t *hl_run_metadata(const hl_snapshot *first, const char *executable, size_t *length)
+static char known_executable[PATH_MAX], known_version[256];
+static struct stat stderr_then;
+
+void hl_run_remember(const char *executable)
+{
+    if (executable != NULL && strlen(executable) < sizeof known_executable)
+        strcpy(known_executable, executable);
+    if (known_version[0] != '\0')
+        return;
+    if (strlen(Py_GetVersion()) < sizeof known_version)
+        strcpy(known_version, Py_GetVersion());
+    if (fstat(2, &stderr_then) != 0)
+        stderr_then = (struct stat){0};
+}
+
+uint8_t *hl_run_metadata(const hl_snapshot *first, const hl_tracer_facts *facts, size_t *length)
 {
     static const char *const moments[] = {"live", "peak", "allocated"};
+    const hl_tracer_bytes *tables = &facts->memory;
     struct utsname system;
     struct timespec now;
-    uint64_t current, peak, rss = 0;
-    hl_tracer_bytes tables;
+    uint64_t rss = 0;
     hl_hlsnap_buffer to = {0};
 
     clock_gettime(CLOCK_REALTIME, &now);
-    hl_tracer_traced(&current, &peak);
-    hl_tracer_memory(&tables);
     hl_plain_dict(&to, 15);
     put_text(&to, "heapledger", HL_VERSION);
     put_int(&to, "time", (int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
@@ -77,20 +89,20 @@ uint8_t *hl_run_metadata(const hl_snapshot *first, const char *executable, size_
     put_int(&to, "pid", getpid());
     hl_plain_word(&to, "command");
     put_command(&to);
-    put_text(&to, "executable", executable);
-    put_text(&to, "python", Py_GetVersion());
+    put_text(&to, "executable", known_executable);
+    put_text(&to, "python", known_version);
     put_text(&to, "implementation", "cpython");
     put_int(&to, "traceback_limit", first->nframe);
     put_text(&to, "moment", moments[first->moment]);
-    put_int(&to, "traced", (int64_t)current);
-    put_int(&to, "peak", (int64_t)peak);
-    put_int(&to, "lost_records", (int64_t)hl_tracer_lost());
+    put_int(&to, "traced", (int64_t)facts->traced);
+    put_int(&to, "peak", (int64_t)facts->peak);
+    put_int(&to, "lost_records", (int64_t)facts->lost);
     hl_plain_word(&to, "rss");
     if (hl_process_rss(&rss))
         hl_plain_int(&to, (int64_t)rss);
     else
         hl_plain_none(&to);
-    put_int(&to, "tables", (int64_t)(tables.map + tables.sites + tables.names + tables.caches + tables.snapshots));
+    put_int(&to, "tables", (int64_t)(tables->map + tables->sites + tables->names + tables->caches + tables->snapshots));
     if (to.failed) {
         hl_os_free(to.bytes);
         return NULL;
@@ -153,33 +165,27 @@ static bool make_name(const hl_run_options *options, const char *process, bool i
 
 bool hl_run_file_name(const hl_run_options *options, pid_t process, const char *part, char name[PATH_MAX])
 {
-    char digits[32];
-    snprintf(digits, sizeof digits, "%ld", (long)process);
+    char digits[HL_DIGITS_ROOM];
+    (void)hl_digits(digits, (uint64_t)process, 10);
     return make_name(options, digits, process == options->root, part, name);
 }
 
 /* --- words --- */
 
-static struct stat stderr_then;
-
-void hl_run_remember_stderr(void)
-{
-    if (fstat(2, &stderr_then) != 0)
-        stderr_then = (struct stat){0};
-}
-
-void hl_run_say(const char *format, ...)
+void hl_run_say(const char *text, ...)
 {
     struct stat now;
-    char text[2 * PATH_MAX];
-    va_list arguments;
+    char all[2 * PATH_MAX];
+    char *at = all;
+    va_list texts;
     if (stderr_then.st_ino == 0 || fstat(2, &now) != 0 || now.st_dev != stderr_then.st_dev ||
         now.st_ino != stderr_then.st_ino)
         return;
-    va_start(arguments, format);
-    int length = vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    if (length > 0 && write(2, text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1) < 0)
+    va_start(texts, text);
+    for (; text != NULL && at != NULL; text = va_arg(texts, const char *))
+        at = append(at, all + sizeof all, text, strlen(text));
+    va_end(texts);
+    if (at != NULL && write(2, all, (size_t)(at - all)) < 0)
         return; /* nobody is there to be told */
 }
 
@@ -220,21 +226,24 @@ static const char *size_text(uint64_t bytes, char text[32])
 void hl_run_sum_up(const hl_run_options *options, const char *name, const hl_snapshot *snapshot)
 {
     enum { LINES = 3 };
-    char pattern[PATH_MAX], size[32];
+    char pattern[PATH_MAX], size[32], line[2 * PATH_MAX];
     hl_group *groups = NULL;
     size_t count = 0, others = count_others(options, name, pattern);
-    hl_run_say("heapledger: written to %s\n", name);
-    if (others > 0)
-        hl_run_say("heapledger: %zu more of other processes: %s\n", others, pattern);
+    hl_run_say("heapledger: written to ", name, "\n", NULL);
+    if (others > 0) {
+        snprintf(line, sizeof line, "%zu", others);
+        hl_run_say("heapledger: ", line, " more of other processes: ", pattern, "\n", NULL);
+    }
     if (hl_group_rows(snapshot, HL_BY_LINE, false, &groups, &count) != HL_OK)
         return;
-    hl_run_say("heapledger: the largest lines of %s %s:\n", size_text(snapshot->bytes, size),
-               snapshot->moment == HL_PEAK ? "at the peak" : "at the end");
+    hl_run_say("heapledger: the largest lines of ", size_text(snapshot->bytes, size),
+               snapshot->moment == HL_PEAK ? " at the peak:\n" : " at the end:\n", NULL);
     for (size_t i = 0; i < count && i < LINES; i++) {
         const hl_location *location = hl_book_get_location(snapshot->book, groups[i].key);
         const hl_string *file = hl_book_get_string(snapshot->book, location->file);
-        hl_run_say("  %10s  %.*s:%u\n", size_text(groups[i].size, size), (int)file->length, file->bytes,
-                   location->line);
+        snprintf(line, sizeof line, "  %10s  %.*s:%u\n", size_text(groups[i].size, size), (int)file->length,
+                 file->bytes, location->line);
+        hl_run_say(line, NULL);
     }
     hl_os_free(groups);
 }

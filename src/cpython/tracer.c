@@ -233,18 +233,41 @@ uint64_t hl_tracer_lost(void)
     return lost;
 }
 
-void hl_tracer_memory(hl_tracer_bytes *bytes)
+/* Under the ledger's lock. */
+static void measure(hl_tracer_bytes *bytes)
 {
-    *bytes = (hl_tracer_bytes){.snapshots = hl_snapshot_memory()};
     const hl_ledger *ledger = &hl_hooks_ledger;
-    hl_gate_enter(&hl_hooks_gate);
+    *bytes = (hl_tracer_bytes){.snapshots = hl_snapshot_memory()};
     if (hl_tracer_is_tracing()) {
         bytes->map = hl_map_memory(&ledger->map) + hl_table_memory(&ledger->side);
         bytes->sites = hl_table_memory(&ledger->sites.table);
         bytes->names = hl_book_memory(ledger->book);
         bytes->caches = hl_codes_memory(&ledger->codes) + hl_cache_memory(&ledger->cache) + hl_hooks_shadow.bytes;
     }
+}
+
+void hl_tracer_memory(hl_tracer_bytes *bytes)
+{
+    hl_gate_enter(&hl_hooks_gate);
+    measure(bytes);
     hl_gate_leave(&hl_hooks_gate);
+}
+
+hl_status hl_tracer_visit(bool in_signal_handler, hl_tracer_visitor *visitor, void *context)
+{
+    if (!in_signal_handler)
+        hl_gate_enter(&hl_hooks_gate);
+    else if (!hl_gate_try(&hl_hooks_gate))
+        return HL_BUSY;
+    hl_status status = HL_STOPPED;
+    if (hl_tracer_is_tracing()) {
+        hl_tracer_facts facts = {
+            .traced = hl_hooks_ledger.traced, .peak = hl_hooks_ledger.peak, .lost = hl_hooks_ledger.lost};
+        measure(&facts.memory);
+        status = visitor(&hl_hooks_ledger, &facts, context);
+    }
+    hl_gate_leave(&hl_hooks_gate);
+    return status;
 }
 
 static void drop_all(hl_snapshot **snapshots, size_t count)

@@ -10,7 +10,7 @@
 #ifndef HL_TRACER_H
 #define HL_TRACER_H
 
-#include "../core/snapshot.h"
+#include "../core/ledger.h"
 
 /* Most frames a traceback may keep, as in the stdlib. */
 #define HL_MOST_FRAMES 65535
@@ -54,6 +54,15 @@ void hl_tracer_memory(hl_tracer_bytes *bytes);
 hl_status hl_tracer_snapshot(hl_moment moment, hl_snapshot **snapshot) HL_MUST_USE;
 /* Several moments of the ledger, as it is at one instant: at most HL_MOMENTS of them. */
 hl_status hl_tracer_capture(const hl_moment *moments, size_t count, hl_snapshot **snapshots) HL_MUST_USE;
+/* Call `visitor` with the ledger and what there is to say of it, while its lock is held; answers what the visitor does,
+ * or HL_STOPPED. Needs no thread state. In a signal handler it is HL_BUSY if the ledger is in use: the interrupted thread
+ * may be the one that uses it. */
+typedef struct {
+    uint64_t traced, peak, lost;
+    hl_tracer_bytes memory;
+} hl_tracer_facts;
+typedef hl_status hl_tracer_visitor(const hl_ledger *ledger, const hl_tracer_facts *facts, void *context);
+hl_status hl_tracer_visit(bool in_signal_handler, hl_tracer_visitor *visitor, void *context) HL_MUST_USE;
 /* A snapshot of the one block at `address` under `domain`: *snapshot is NULL when it is not entered (or not tracing). */
 hl_status hl_tracer_find(uintptr_t address, uint32_t domain, hl_snapshot **snapshot) HL_MUST_USE;
 /* Check the ledger's invariants; NULL when they hold, else a static sentence saying which does not. */
