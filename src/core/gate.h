@@ -77,11 +77,10 @@ static inline void hl_gate_enter(hl_gate *gate)
     }
 }
 
-/* The same for a signal handler, which may have interrupted somebody inside: only they can say how long that takes. False:
- * not within some ten microseconds. */
+/* The same for a signal handler, which may have interrupted whom it would wait for. False: not at once. */
 static inline bool hl_gate_try(hl_gate *gate)
 {
-    enum { PATIENCE = 20 };
+    enum { PATIENCE = 5 };
     bool taken = false;
     for (int i = 0; i < PATIENCE && !(taken = hl_lock_try(&gate->lock)); i++)
         hl_os_yield();

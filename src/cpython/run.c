@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -55,23 +56,41 @@ static hl_status make_content(const hl_ledger *ledger, const hl_tracer_facts *fa
     return HL_OK;
 }
 
-hl_status hl_run_write(bool in_signal_handler, const char *part, char name[PATH_MAX], int *error)
+static atomic_bool writing;
+
+bool hl_run_is_writing(void)
+{
+    return atomic_load(&writing);
+}
+
+static hl_status write_file(bool in_signal_handler, const char *name, int *error)
 {
     content made = {0};
-    *error = ENAMETOOLONG;
-    if (!hl_run_file_name(&hl_run_given, hl_run_owner, part, name))
-        return HL_OK;
-    if (in_signal_handler)
-        hl_os_enter_signal_handler();
     hl_status status = hl_tracer_visit(in_signal_handler, make_content, &made);
+    *error = ENOMEM;
     if (status == HL_OK && !made.no_memory) {
         *error = hl_save(name, made.file.bytes, made.file.length);
         hl_os_free(made.file.bytes);
-    } else {
-        *error = ENOMEM;
+    }
+    return status;
+}
+
+hl_status hl_run_write(bool in_signal_handler, const char *part, char name[PATH_MAX], int *error)
+{
+    *error = ENAMETOOLONG;
+    if (!hl_run_file_name(&hl_run_given, hl_run_owner, part, name))
+        return HL_OK;
+    while (atomic_exchange(&writing, true)) { /* by a handler, which ends the process or comes to an end */
+        if (in_signal_handler)
+            return HL_BUSY;
+        (void)usleep(1000);
     }
     if (in_signal_handler)
+        hl_os_enter_signal_handler();
+    hl_status status = write_file(in_signal_handler, name, error);
+    if (in_signal_handler)
         hl_os_leave_signal_handler();
+    atomic_store(&writing, false);
     return status;
 }
 
@@ -179,6 +198,7 @@ static void forget_exec(void)
 static void after_fork_in_child(void)
 {
     hl_run_owner = hl_run_given.alone ? 0 : getpid();
+    atomic_store(&writing, false);
     summed_up = false;
     if (hl_run_owner != 0)
         hl_run_forked_signals();

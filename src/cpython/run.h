@@ -44,15 +44,18 @@ extern pid_t hl_run_owner;
 
 /* Write what there is under the name with `part` in it, which goes to `name`. Async-signal-safe if `in_signal_handler`.
  * HL_OK: *error is 0, or the errno that the file could not be written for. HL_STOPPED: there is nothing to write.
- * HL_BUSY: a signal handler should come again later. */
+ * HL_BUSY: a signal handler should come again later; until hl_run_is_writing says no, if it does not. */
 hl_status hl_run_write(bool in_signal_handler, const char *part, char name[PATH_MAX], int *error) HL_MUST_USE;
+
+/* Somebody is writing a file: another thread, or the code that a signal handler has interrupted. */
+bool hl_run_is_writing(void);
 
 /* --- run_signals.c --- */
 
 /* Catch the signals that end a process by default, as long as they would, and those that ask for a file; set the timer.
  * Once the interpreter has looked which signals have handlers: those that it sets later replace ours. */
 void hl_run_catch_signals(void);
-/* In a child of fork: timers are not inherited. */
+/* In a child of fork, which inherits no timers. */
 void hl_run_forked_signals(void);
 
 /* --- run_report.c --- */

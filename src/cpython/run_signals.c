@@ -11,7 +11,7 @@
  *
  * A signal that ends the process by default does so afterwards: its parent sees the same status.
  *
- * Threading: a handler runs on any thread; one of them writes at a time.
+ * Threading: a handler runs on any thread.
  */
 
 #include <errno.h>
@@ -29,37 +29,36 @@ static const int deadly[] = {SIGHUP, SIGQUIT, SIGALRM, SIGTERM, SIGUSR1, SIGUSR2
 
 enum { TRIES = 40, TRY_AGAIN = 5000000 /* nanoseconds */ };
 
-static atomic_bool writing;
 static atomic_int tries;
 static atomic_uint written; /* files of the series */
 static int ticking;         /* the signal of --every; 0: none */
 static const char ours;     /* its address is what our timers' signals carry */
 
-/* Have the signal sent once. The C library's timers may come with memory of its own; the system's do not. */
-static void set_timer(int signal, int64_t nanoseconds)
+/* Have the signal sent once; false: not possible. The C library's timers may come with memory of its own; the system's
+ * do not. */
+static bool set_timer(int signal, int64_t nanoseconds)
 {
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = signal};
     event.sigev_value.sival_ptr = (void *)(uintptr_t)&ours;
     struct itimerspec when = {.it_value = {nanoseconds / 1000000000, nanoseconds % 1000000000}};
     int timer;
-    if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) == 0)
-        (void)syscall(SYS_timer_settime, timer, 0, &when, NULL);
+    return syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) == 0 &&
+           syscall(SYS_timer_settime, timer, 0, &when, NULL) == 0;
 }
 
 /* From the end of one file to the next, so that the program gets on, however long writing takes. */
 static void tick_later(void)
 {
-    set_timer(ticking, (int64_t)hl_run_given.every * 1000000);
+    (void)set_timer(ticking, (int64_t)hl_run_given.every * 1000000);
 }
 
 /* Whether the signal is to come again. */
 static bool write_part(int signal, const char *part, char name[PATH_MAX], int *error)
 {
     hl_status status = hl_run_write(true, part, name, error);
-    if (status == HL_BUSY && atomic_fetch_add(&tries, 1) < TRIES) {
-        set_timer(signal, TRY_AGAIN);
+    if (status == HL_BUSY && (hl_run_is_writing() || atomic_fetch_add(&tries, 1) < TRIES) &&
+        set_timer(signal, TRY_AGAIN))
         return true;
-    }
     atomic_store(&tries, 0);
     if (status != HL_OK)
         *error = EBUSY;
@@ -116,19 +115,13 @@ static void handle(int signal, siginfo_t *info, void *context)
     if (info->si_code == SI_TIMER && info->si_value.sival_ptr == &ours)
         (void)syscall(SYS_timer_delete, info->si_timerid);
     /* In the child of a vfork, whose memory is its parent's, and in children that are not followed. */
-    bool writes = getpid() == hl_run_owner, series = asks_for_file(signal), end = !series;
-    if (writes && atomic_exchange(&writing, true)) {
-        end = false; /* another thread is at it; should that be a file of the series, the signal comes again */
-        set_timer(signal, TRY_AGAIN);
+    bool writes = getpid() == hl_run_owner;
+    if (!asks_for_file(signal)) {
+        if (!writes || write_last(signal))
+            end_by(signal);
     } else if (writes) {
-        if (series)
-            write_in_series(signal);
-        else
-            end = write_last(signal);
-        atomic_store(&writing, false);
+        write_in_series(signal);
     }
-    if (end)
-        end_by(signal);
     errno = host_errno;
 }
 
@@ -165,7 +158,6 @@ void hl_run_catch_signals(void)
 
 void hl_run_forked_signals(void)
 {
-    atomic_store(&writing, false);
     atomic_store(&tries, 0);
     atomic_store(&written, 0);
     if (ticking != 0)
