@@ -20,7 +20,7 @@ reference tracer that does nothing adds (3.13 and later, where heapledger needs 
 rest, which is heapledger's own work.
 """
 
-PARTS = ("about", "workloads", "memory", "pauses", "depth", "snapshots", "merge")
+PARTS = ("about", "workloads", "memory", "pauses", "depth", "snapshots", "merge", "commands")
 PART = re.compile(r"<!-- part (\S+) (\S+) -->\n(.*?)\n<!-- end -->", re.DOTALL)
 VERSION = "%d.%d" % sys.version_info[:2]
 

@@ -96,26 +96,26 @@ def collapsed(exported):
 
 def csv_table(exported):
     """A line for each stack. Its frames are in one field, file:line:function each, the oldest first."""
-    tree, ids = exported.tree, _names.Ids()
+    tree, ids = exported.tree, _names.Ids().of_tree(exported.tree)
+    names = [f"{filename}:{line}:{function or ''}" for filename, line, function in tree.locations]
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     sums = [f"{moment}_{what}" for moment in exported.moments for what in ("bytes", "blocks")]
     writer.writerow(["traceback_id", *sums, "file", "line", "function", "traceback"])
     for node, found in exported.stacks():
-        frames = tree.frames(node)
         numbers = [number for moment in exported.moments for number in found[moment]]
-        newest = frames[-1] if frames else ("", 0, None)
-        path = ";".join(f"{filename}:{line}:{function or ''}" for filename, line, function in frames)
-        writer.writerow([ids.of(frames), *numbers, newest[0], newest[1], newest[2] or "", path])
+        filename, line, function = tree.location(node) if node else ("", 0, None)
+        path = ";".join([names[place] for place in tree.path(node)])
+        writer.writerow([_names.Ids.text(ids[node]), *numbers, filename, line, function or "", path])
     return text.getvalue().encode("utf-8", "backslashreplace")
 
 
 def json_document(exported):
     """Everything: frames once, stacks as numbers of frames, the oldest first."""
-    tree, ids = exported.tree, _names.Ids()
+    tree, ids = exported.tree, _names.Ids().of_tree(exported.tree)
     stacks = [
         {
-            "id": ids.of(tree.frames(node)),
+            "id": _names.Ids.text(ids[node]),
             "frames": tree.path(node),
             **{moment: {"bytes": size, "blocks": count} for moment, (size, count) in found.items()},
         }

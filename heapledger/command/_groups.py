@@ -1,14 +1,14 @@
 """Sums by a key (heapledger/command/_names.py), of one snapshot or of two.
 
-Lines, files and tracebacks are added up in C, and only those that are shown are looked at. Functions, and
-sums that count what a frame's callees allocated, are added up here from the call tree: there a block counts once for
-a key, however often that is on its stack, so that no share exceeds 100 %.
+Lines, files and tracebacks are grouped as Snapshot.statistics does, and only those that are shown are looked at. The
+others are added up by keys that are made here for each line, of which there are few. With `cumulative` a block counts
+once for a key, however often that is on its stack, so that no share exceeds 100 %.
 """
 
 import heapq
 
+from heapledger._ledger import _sum_by
 from heapledger.command import _names
-from heapledger.command._tree import CallTree
 
 _NATIVE = {"line": "lineno", "file": "filename", "traceback": "traceback"}
 
@@ -47,47 +47,23 @@ def _native_key(by, traceback):
     return (frame.filename, frame.lineno) if by == "line" else (frame.filename,)
 
 
-def key_of(by, location):
-    """The key of a frame (file, line, function)."""
-    filename, line, function = location
-    if by == "line":
-        return filename, line
-    if by == "file":
-        return (filename,)
-    return (filename, function) if by == "function" else (_names.package_of(filename),)
+def _by_file(filename, line, function):
+    return (filename,)
 
 
-def _add_up(tree, by, cumulative, number):
-    """{key: (size, count)} of the tree's snapshot of that number."""
-    ids = {}
-    keys = [-1, *[ids.setdefault(key_of(by, location), len(ids)) for location in tree.locations]]  # -1: the root's
-    sizes, counts = [0] * len(ids), [0] * len(ids)
-    if cumulative:
-        until = [0] * len(ids)  # everything before this node has been counted for the key
-        rows = zip(tree.nodes, tree.ends, tree.sizes[number], tree.counts[number], strict=True)
-        for node, (location, end, size, count) in enumerate(rows):
-            key = keys[location]
-            if location and node >= until[key]:
-                until[key] = end
-                sizes[key] += size
-                counts[key] += count
-    else:
-        for location, size, count in zip(tree.nodes, tree.own_sizes[number], tree.own_counts[number], strict=True):
-            if count and location:
-                key = keys[location]
-                sizes[key] += size
-                counts[key] += count
-    return {key: (sizes[place], counts[place]) for key, place in ids.items() if counts[place]}
+def _by_line(filename, line, function):
+    return filename, line
 
 
-def _packages(snapshot):
-    """The same by package of what each file's own lines allocated: there are few files."""
-    sums = {}
-    for one in snapshot.statistics("filename"):
-        key = (_names.package_of(one.traceback[0].filename),)
-        size, count = sums.get(key, (0, 0))
-        sums[key] = size + one.size, count + one.count
-    return sums
+def _by_function(filename, line, function):
+    return filename, function
+
+
+def _by_package(filename, line, function):
+    return (_names.package_of(filename),)
+
+
+_KEYS = {"file": _by_file, "line": _by_line, "function": _by_function, "package": _by_package}
 
 
 def total(snapshot):
@@ -102,10 +78,7 @@ def groups(snapshot, by, cumulative, limit):
         found = snapshot.statistics(_NATIVE[by])
         shown = [Group(_native_key(by, one.traceback), one.size, one.count) for one in found[:limit]]
         return shown, len(found)
-    if by == "package" and not cumulative:
-        sums = _packages(snapshot)
-    else:
-        sums = _add_up(CallTree([snapshot]), by, cumulative, 0)
+    sums = _sum_by(snapshot, _KEYS[by], cumulative)
     best = heapq.nsmallest(limit, sums.items(), key=lambda item: (-item[1][0], -item[1][1], str(item[0])))
     return [Group(key, *sum) for key, sum in best], len(sums)
 
@@ -119,11 +92,7 @@ def differences(old, new, by, cumulative, limit):
             for one in found[:limit]
         ]
         return shown, len(found)
-    if by == "package" and not cumulative:
-        before, after = _packages(old), _packages(new)
-    else:
-        tree = CallTree([old, new])
-        before, after = (_add_up(tree, by, cumulative, number) for number in (0, 1))
+    before, after = (_sum_by(snapshot, _KEYS[by], cumulative) for snapshot in (old, new))
     found = []
     for key in before.keys() | after.keys():
         (old_size, old_count), (size, count) = before.get(key, (0, 0)), after.get(key, (0, 0))

@@ -40,23 +40,28 @@ class Ids:
     def __init__(self):
         self._frames = {}
 
-    def frame(self, filename, line):
+    def _frame(self, filename, line):
         number = self._frames.get((filename, line))
         if number is None:
             text = f"{line}:{filename}".encode("utf-8", "surrogatepass")
-            number = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") % _MODULUS
+            number = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") % _MODULUS + 1
             self._frames[filename, line] = number
         return number
 
-    def extend(self, number, filename, line):
-        """The number of the traceback with this frame called from the newest of the traceback with that number."""
-        return (number * _BASE + self.frame(filename, line) + 1) % _MODULUS
-
     def of(self, frames):
+        """Of a traceback, the oldest frame first."""
         number = 0
         for filename, line, *_ in frames:
-            number = self.extend(number, filename, line)
+            number = (number * _BASE + self._frame(filename, line)) % _MODULUS
         return self.text(number)
+
+    def of_tree(self, tree):
+        """By node of a call tree: a number, which text() makes an id of."""
+        frames = [0, *[self._frame(filename, line) for filename, line, _ in tree.locations]]
+        numbers = []
+        for node, (location, parent) in enumerate(zip(tree.nodes, tree.parents, strict=True)):
+            numbers.append((numbers[parent] * _BASE + frames[location]) % _MODULUS if node else 0)
+        return numbers
 
     @staticmethod
     def text(number):

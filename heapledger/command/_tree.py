@@ -51,14 +51,12 @@ class CallTree:
                 ends[parent] = ends[node]
         return ends
 
-    @functools.cached_property
-    def children(self):
-        """By node: the nodes right below it."""
-        below = [[] for _ in self.parents]
-        for node, parent in enumerate(self.parents):
-            if node:
-                below[parent].append(node)
-        return below
+    def children(self, node):
+        """The nodes right below a node."""
+        child, end = node + 1, self.ends[node]
+        while child < end:
+            yield child
+            child = self.ends[child]
 
     def location(self, node):
         """(file, line, function) of a node that is not the root."""

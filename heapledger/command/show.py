@@ -20,13 +20,10 @@ def add_arguments(parser):
 
 def find(tree, wanted):
     """{id: [node, ...]} of tracebacks whose ids begin like that; those that differ in functions' names only are one."""
-    ids = _names.Ids()
-    numbers = [0] * len(tree.nodes)
     found = {}
-    for node in range(1, len(tree.nodes)):
-        numbers[node] = ids.extend(numbers[tree.parents[node]], *tree.location(node)[:2])
-        if any(counts[node] for counts in tree.own_counts):
-            text = ids.text(numbers[node])
+    for node, (number, *counts) in enumerate(zip(_names.Ids().of_tree(tree), *tree.own_counts, strict=True)):
+        if any(counts):
+            text = _names.Ids.text(number)
             if text.startswith(wanted):
                 found.setdefault(text, []).append(node)
     return found

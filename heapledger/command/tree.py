@@ -42,7 +42,7 @@ class View:
     def below(self, node, depth):
         """(nodes to show, the greatest first; number, size and count of those to fold)"""
         sizes, counts = self.sizes, self.counts
-        nodes = [child for child in self.tree.children[node] if counts[child]]
+        nodes = [child for child in self.tree.children(node) if counts[child]]
         shown = [child for child in nodes if sizes[child] >= self.least] if depth < self.depth else []
         shown.sort(key=lambda child: (-sizes[child], -counts[child], child))
         kept = set(shown)
