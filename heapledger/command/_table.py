@@ -11,12 +11,14 @@ from heapledger.command import _text
 
 
 class Column:
-    """A column of a table. `style` is rich's; the last column of a table may have cells of several lines."""
+    """A column of a table. `style` is rich's; the last column of a table may have cells of several lines, and is cut to
+    fit, or with `prose` wrapped."""
 
-    def __init__(self, title, style="", right=True):
+    def __init__(self, title, style="", right=True, prose=False):
         self.title = title
         self.style = style
         self.right = right
+        self.prose = prose
 
 
 def is_terminal():
@@ -63,11 +65,13 @@ def _show_rich(columns, rows):
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column in columns[:-1]:
         table.add_column(column.title, style=column.style, justify="right" if column.right else "left", no_wrap=True)
-    table.add_column(columns[-1].title, style=columns[-1].style, no_wrap=True)
+    prose = columns[-1].prose
+    table.add_column(columns[-1].title, style=columns[-1].style, no_wrap=not prose)
     taken = sum(max([len(c.title), *(len(row[n][0]) for row in rows)]) + 2 for n, c in enumerate(columns[:-1]))
+    room = max(console.width - taken, 20)
     for row in rows:
-        first, *more = row[-1][0].split("\n")
-        last = Text(_text.shorten(first, max(console.width - taken, 20)), style=row[-1][1] or "")
+        first, *more = [line if prose else _text.shorten(line, room) for line in row[-1][0].split("\n")]
+        last = Text(first, style=row[-1][1] or "")
         for line in more:
             last.append("\n" + line, style="dim")
         table.add_row(*(Text(text, style=style or "") for text, style in row[:-1]), last)

@@ -112,12 +112,12 @@ def show_moments(totals):
         "peak": "alive at the peak",
         "allocated": "allocated since tracing began, freed or not",
     }
-    columns = [_table.Column("size", "bold"), _table.Column("blocks"), _table.Column("moment", right=False)]
+    columns = [_table.Column("size", "bold"), _table.Column("blocks"), _table.Column("moment", right=False, prose=True)]
     rows = [
         [_text.size(one["size"]), _text.count(one["count"]), f"{name}: {meanings[name]}"]
         for name, one in totals.items()
     ]
-    _table.show_table([*columns[:2], columns[2]], rows)
+    _table.show_table(columns, rows)
 
 
 def show_packages(shown, size):
@@ -127,7 +127,7 @@ def show_packages(shown, size):
 
 
 def show_resident(memory, several):
-    columns = [_table.Column("size", "bold"), _table.Column("share"), _table.Column("resident memory", right=False)]
+    columns = [_table.Column("size", "bold"), _table.Column("share"), _table.Column("resident memory", prose=True)]
     note = ", pages that processes share counted for each" if several else ""
     rows = [[_text.size(memory["rss"]), _text.share(1, 1), f"all that the system counts (RSS){note}"]]
     for name, (title, meaning) in EXPLANATIONS.items():

@@ -2,8 +2,8 @@ import os
 import subprocess
 import sys
 
-import make
 import pytest
+import stored
 from heapledger import command
 
 TIMEOUT = 60
@@ -17,7 +17,7 @@ class Done:
 @pytest.fixture
 def run(monkeypatch, capsysbinary):
     """run(*arguments): a command line in this process, in the folder of the stored captures."""
-    monkeypatch.chdir(make.GOLDEN)
+    monkeypatch.chdir(stored.GOLDEN)
 
     def run(*arguments):
         try:
@@ -48,6 +48,6 @@ def process():
 
     def process(*arguments, **options):
         line = [sys.executable, "-I", "-m", "heapledger", *arguments]
-        return subprocess.run(line, cwd=make.GOLDEN, timeout=TIMEOUT, check=False, **options)
+        return subprocess.run(line, cwd=stored.GOLDEN, timeout=TIMEOUT, check=False, **options)
 
     return process

@@ -5,10 +5,10 @@ import struct
 import time
 import zlib
 
-import make
 import pytest
+import stored
 
-WHOLE = (make.GOLDEN / "old.hlsnap").read_bytes()
+WHOLE = (stored.GOLDEN / "old.hlsnap").read_bytes()
 KINDS = ["header", "META", "FILE", "FUNC", "LOCS", "STKS", "ROWS", "ROWS", "ROWS", "END"]
 
 
@@ -46,12 +46,13 @@ def test_a_sound_file(check):
     assert answer["moments"] == ["live", "peak", "allocated"]
 
 
-@pytest.mark.parametrize("number", range(len(KINDS)))
-@pytest.mark.parametrize("place", ["payload", "length", "checksum"])
+PLACES = [(number, place) for number in range(len(KINDS)) for place in ("payload", "length", "checksum")]
+PLACES = [one for one in PLACES if one not in ((0, "payload"), (len(KINDS) - 1, "payload"))]  # which have none
+
+
+@pytest.mark.parametrize("number, place", PLACES)
 def test_a_flipped_bit(check, number, place):
     offset, length = offsets()[number]
-    if KINDS[number] in ("header", "END") and place == "payload":
-        pytest.skip("there is none")
     at = {"payload": offset + 12, "length": offset + 6, "checksum": offset + length - 1}[place]
     status, answer = check(WHOLE[:at] + bytes([WHOLE[at] ^ 4]) + WHOLE[at + 1 :])
     assert status == 1 and not answer["sound"] and answer["problem"]["reason"]

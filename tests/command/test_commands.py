@@ -16,8 +16,8 @@ import sys
 import termios
 
 import heapledger
-import make
 import pytest
+import stored
 from heapledger.command import SUMMARIES, _hlsnap
 
 ANALYSES = ("summary", "top", "tree", "diff", "show", "merge", "export", "import", "check", "completion")
@@ -60,7 +60,7 @@ def test_mistakes_in_the_command_line(run, arguments):
 
 @pytest.fixture
 def bad_files(tmp_path):
-    whole = (make.GOLDEN / "old.hlsnap").read_bytes()
+    whole = (stored.GOLDEN / "old.hlsnap").read_bytes()
     contents = {
         "cut": whole[:-30],
         "damaged": whole[:700] + bytes([whole[700] ^ 1]) + whole[701:],
@@ -376,7 +376,7 @@ def test_an_encoding_that_lacks_characters(process):
     assert "文件".encode() in done.stdout
     line = [sys.executable, "-m", "heapledger", "top", "new.hlsnap"]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    done = subprocess.run(line, cwd=make.GOLDEN, env=environment, capture_output=True, check=True)
+    done = subprocess.run(line, cwd=stored.GOLDEN, env=environment, capture_output=True, check=True)
     assert rb"\u6587\u4ef6.py:" in done.stdout and done.stdout.isascii()
 
 
@@ -387,7 +387,7 @@ def test_rich_is_not_imported_without_a_terminal():
         assert main(["top", "new.hlsnap"]) == main(["summary", "new.hlsnap"]) == 0
         assert not any(name.partition(".")[0] == "rich" for name in sys.modules)
     """
-    subprocess.run([sys.executable, "-I", "-c", script], cwd=make.GOLDEN, stdout=subprocess.PIPE, check=True)
+    subprocess.run([sys.executable, "-I", "-c", script], cwd=stored.GOLDEN, stdout=subprocess.PIPE, check=True)
 
 
 def on_terminal(*arguments, width=80, **variables):
@@ -397,7 +397,7 @@ def on_terminal(*arguments, width=80, **variables):
     environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "LINES")}
     line = [sys.executable, "-I", "-m", "heapledger", *arguments]
     environment |= {"TERM": "xterm-256color", **variables}
-    with subprocess.Popen(line, cwd=make.GOLDEN, stdin=inner, stdout=inner, stderr=inner, env=environment) as child:
+    with subprocess.Popen(line, cwd=stored.GOLDEN, stdin=inner, stdout=inner, stderr=inner, env=environment) as child:
         os.close(inner)
         written = b""
         try:
@@ -418,7 +418,7 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
     [("summary", 80), ("top", 40), ("top", 200), ("top-traceback", 200), ("tree", 80), ("diff", 80), ("show", 120)],
 )
 def test_a_terminal(name, width):
-    text = on_terminal(*make.COMMANDS[name], width=width)
+    text = on_terminal(*stored.COMMANDS[name], width=width)
     plain = COLOUR.sub("", text)
     assert plain != text
     assert all(character.isprintable() or character == "\n" for character in plain), plain
@@ -430,8 +430,8 @@ def test_a_terminal(name, width):
 
 
 def test_a_terminal_without_colours():
-    assert "\x1b[3" not in on_terminal(*make.COMMANDS["diff"], NO_COLOR="1")
-    assert on_terminal(*make.COMMANDS["top"], TERM="dumb") == (make.GOLDEN / "top.txt").read_text(encoding="utf-8")
+    assert "\x1b[3" not in on_terminal(*stored.COMMANDS["diff"], NO_COLOR="1")
+    assert on_terminal(*stored.COMMANDS["top"], TERM="dumb") == (stored.GOLDEN / "top.txt").read_text(encoding="utf-8")
 
 
 def test_progress(tmp_path):
@@ -439,7 +439,7 @@ def test_progress(tmp_path):
     names = []
     for number in range(101):
         names.append(str(tmp_path / f"{number}.hlsnap"))
-        shutil.copy(make.GOLDEN / "old.hlsnap", names[-1])
+        shutil.copy(stored.GOLDEN / "old.hlsnap", names[-1])
     text = on_terminal("top", *names)
     assert "reading" in text and "merging" in text
     assert pathlib.Path(names[0]).exists() and "live: " in text

@@ -3,8 +3,8 @@
 import shutil
 import subprocess
 
-import make
 import pytest
+import stored
 from heapledger.command import SUMMARIES
 
 ASK = """
@@ -26,7 +26,7 @@ def complete(fine):
 
     def complete(*words):
         line = ["bash", "--norc", "-euc", script + ASK, "bash", " ".join(words), *words]
-        done = subprocess.run(line, cwd=make.GOLDEN, capture_output=True, text=True, timeout=60, check=True)
+        done = subprocess.run(line, cwd=stored.GOLDEN, capture_output=True, text=True, timeout=60, check=True)
         assert done.stderr == ""
         return sorted(done.stdout.split())
 

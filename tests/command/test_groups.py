@@ -1,8 +1,8 @@
 """Sums by a key, in C, against a model; what the key's function does wrong is its own affair."""
 
 import heapledger
-import make
 import pytest
+import stored
 from heapledger._ledger import _sum_by
 
 
@@ -27,11 +27,11 @@ KEYS = [
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("all_frames", [False, True])
 def test_sums(key, all_frames):
-    capture = heapledger.Capture.load(make.GOLDEN / "new.hlsnap")
+    capture = heapledger.Capture.load(stored.GOLDEN / "new.hlsnap")
     for moment in capture.moments:
         snapshot = getattr(capture, moment)
         assert _sum_by(snapshot, key, all_frames) == model(snapshot, key, all_frames)
-    pickled = heapledger.Snapshot.load(make.GOLDEN / "stdlib.pickle")
+    pickled = heapledger.Snapshot.load(stored.GOLDEN / "stdlib.pickle")
     assert _sum_by(pickled, key, all_frames) == model(pickled, key, all_frames)
 
 
@@ -40,7 +40,7 @@ def test_an_empty_snapshot():
 
 
 def test_keys_that_cannot_be():
-    snapshot = heapledger.Snapshot.load(make.GOLDEN / "new.hlsnap")
+    snapshot = heapledger.Snapshot.load(stored.GOLDEN / "new.hlsnap")
     with pytest.raises(ZeroDivisionError):
         _sum_by(snapshot, lambda *frame: 1 / 0, False)
     with pytest.raises(TypeError, match="unhashable"):
@@ -52,7 +52,7 @@ def test_keys_that_cannot_be():
 
 
 def test_memory_is_given_back():
-    snapshot = heapledger.Snapshot.load(make.GOLDEN / "new.hlsnap")
+    snapshot = heapledger.Snapshot.load(stored.GOLDEN / "new.hlsnap")
     heapledger.start()
     kept = [_sum_by(snapshot, KEYS[0], True)]
     before = heapledger.get_traced_memory()[0]

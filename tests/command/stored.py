@@ -1,7 +1,7 @@
-"""Make the captures and the outputs that tests/command/test_golden.py compares with.
+"""Make the captures and the outputs that tests/command/test_outputs.py compares with.
 
-    tools/with-interpreter 3.11 python tests/command/make.py captures    # golden/old.hlsnap, golden/new.hlsnap; once
-    tools/with-interpreter 3.11 python tests/command/make.py outputs     # golden/*.txt, after a change to look at
+    tools/with-interpreter 3.11 python tests/command/stored.py captures    # golden/old.hlsnap, golden/new.hlsnap; once
+    tools/with-interpreter 3.11 python tests/command/stored.py outputs     # golden/*.txt, after a change to look at
 
 The captures are of a program whose files and functions have odd names: other scripts, control characters, escape
 sequences, markup of HTML and of rich, marks of direction, bytes that are no UTF-8, and paths that are very long.
