@@ -339,6 +339,17 @@ def test_import_of_random_stacks(tmp_path):
         assert found == expected and snapshot.metadata["a"] == 1
 
 
+def test_import_of_deep_stacks_that_share_nearly_everything(tmp_path):
+    """The format bounds how many frames a byte may stand for, so bytes are added."""
+    writer, common = _hlsnap.Writer(), tuple(("a.py", line, "f") for line in range(1, 1001))
+    for line in range(200):
+        writer.add((*common, ("b.py", line, "g")), 10, 1)
+    (tmp_path / "file").write_bytes(writer.encode("live", 1001, {}))
+    snapshot = heapledger.Snapshot.load(tmp_path / "file")
+    assert {len(one.traceback) for one in snapshot.statistics("traceback")} == {1001}
+    assert len(snapshot.traces) == 200
+
+
 # --- processes, pipes and terminals ---
 
 
