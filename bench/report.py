@@ -11,7 +11,8 @@ import sys
 
 PREFACE = """# Benchmark results
 
-Written by `make bench` (`python bench/run.py`; one part alone: `--only PART`) and `make bench-snapshots`; do not edit.
+Written by `make bench` (`python bench/run.py`; one part alone: `--only PART`), `make bench-snapshots` and
+`make bench-commands`; do not edit.
 Every figure comes from fresh processes, modes interleaved. Ratios are slowdowns against untraced: 1.00 is free.
 
 The workloads (bench/workloads.py) allocate heavily on purpose and run below 30 frames of recursion, so that 25 frames
