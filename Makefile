@@ -5,6 +5,7 @@
 # make bench-snapshots   the same for snapshots and their analyses (ten minutes)
 # make asan, tsan, memcheck, failing   the extension and the core under hostile conditions (tools/hostile); test-all
 #                 does so too, once
+# make bench-commands    the same for the command line on a big snapshot (a few minutes)
 # make fuzz       fuzz the reader of .hlsnap files for SECONDS=60 (needs clang)
 # make callgrind-check   compare the instruction counts of the hook path with the recorded ones (needs valgrind)
 # make real-programs     the interpreter's own tests, pip, black and pytest, with and without `heapledger run`; PROGRAMS
@@ -21,8 +22,8 @@ with = tools/with-interpreter
 c_files = $(wildcard src/*/*.[ch] heapledger/include/*.h tests/core/*.[ch] tests/api/*.[ch] tests/fuzz/*.[ch] bench/*.[ch])
 python_files = $(wildcard heapledger startup tests bench tools/*.py)
 
-.PHONY: demo test lint test-core test-api test-all asan tsan memcheck failing fuzz bench bench-snapshots callgrind-check \
-    real-programs format clean
+.PHONY: demo test lint test-core test-api test-all asan tsan memcheck failing fuzz bench bench-snapshots \
+    callgrind-check real-programs format clean bench-commands
 
 demo:
 	$(with) $(PYTHON) python tools/demo.py
@@ -58,6 +59,9 @@ bench-snapshots:
 
 real-programs:
 	$(with) $(PYTHON) python tests/programs/run.py $(PROGRAMS)
+
+bench-commands:
+	$(with) $(PYTHON) python bench/commands.py --out bench/RESULTS.md
 
 callgrind-check:
 	$(with) $(PYTHON) python bench/callgrind.py
