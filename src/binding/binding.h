@@ -256,8 +256,9 @@ PyObject *hl_snapshot_object_facts(PyObject *snapshot);
 
 /* --- facts.c --- */
 
-/* What is known of a snapshot that was taken just now: a tuple, which heapledger/_metadata.py reads. */
-PyObject *hl_facts_take(const hl_snapshot *snapshot);
+/* What is known of snapshots that were taken just now, at one instant: for each an object that heapledger/_metadata.py
+ * reads. False with an exception. */
+bool hl_facts_take(hl_snapshot *const *snapshots, size_t count, PyObject **facts);
 PyObject *hl_facts_process(PyObject *module, PyObject *unused);
 
 /* --- files.c --- */
@@ -269,9 +270,10 @@ PyObject *hl_files_totals(PyObject *module, PyObject *args);
 PyObject *hl_files_snapshot(PyObject *module, PyObject *args);
 PyObject *hl_files_facts(PyObject *module, PyObject *snapshot);
 
-/* --- merge.c: Snapshot.merge, a class method --- */
+/* --- merge.c: Snapshot.merge, a class method, and the same for captures --- */
 
 PyObject *hl_snapshot_merge(PyObject *type, PyObject *args, PyObject *kwargs);
+PyObject *hl_merge_captures(PyObject *module, PyObject *captures);
 
 /* --- tree.c --- */
 
@@ -286,6 +288,16 @@ PyObject *hl_selection_filter(hl_state *state, PyObject *traces, PyObject *filte
 
 PyObject *hl_unpickle_run(PyObject *module, PyObject *args);
 PyObject *hl_unpickle_check(PyObject *module, PyObject *traces);
+
+/* --- take.c --- */
+
+PyObject *hl_take_traces(PyObject *module, PyObject *unused);
+PyObject *hl_take_snapshot(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *hl_take_peak_snapshot(PyObject *module, PyObject *unused);
+PyObject *hl_take_allocation_snapshot(PyObject *module, PyObject *unused);
+PyObject *hl_take_capture(PyObject *module, PyObject *unused);
+/* A Capture of the three snapshots given, each of which may be None. */
+PyObject *hl_make_capture(PyObject *module, PyObject *const *args, Py_ssize_t count);
 
 /* --- functions.c --- */
 

@@ -205,7 +205,34 @@ void hl_tracer_memory(hl_tracer_bytes *bytes)
     hl_gate_leave(&hl_hooks_gate);
 }
 
-hl_status hl_tracer_snapshot(hl_moment moment, hl_snapshot **made)
+static void drop_all(hl_snapshot **snapshots, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        hl_snapshot_drop(snapshots[i]);
+}
+
+static hl_status new_snapshots(hl_book *book, size_t room, hl_snapshot **made, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        hl_status status = hl_snapshot_new(book, room, &made[i]);
+        if (status != HL_OK) {
+            drop_all(made, i);
+            return status;
+        }
+    }
+    return HL_OK;
+}
+
+static hl_status fill(uint32_t era, size_t room, const hl_moment *moments, hl_snapshot **made, size_t count)
+{
+    hl_status status = hl_hooks_ledger.era == era ? HL_OK : HL_FULL; /* another era has another book */
+
+    for (size_t i = 0; i < count && status == HL_OK; i++)
+        status = hl_ledger_fill(&hl_hooks_ledger, moments[i], made[i], room);
+    return status;
+}
+
+hl_status hl_tracer_capture(const hl_moment *moments, size_t count, hl_snapshot **made)
 {
     if (hl_tracer_is_tracing())
         hl_domains_receive(false);
@@ -223,22 +250,24 @@ hl_status hl_tracer_snapshot(hl_moment moment, hl_snapshot **made)
         hl_gate_leave(&hl_hooks_gate);
         if (!tracing)
             return HL_STOPPED;
-        hl_status status = hl_snapshot_new(book, room, made);
+        hl_status status = new_snapshots(book, room, made, count);
         hl_book_drop(book);
         if (status != HL_OK)
             return status;
         hl_gate_enter(&hl_hooks_gate);
-        if (hl_hooks_ledger.era != era)
-            status = HL_FULL; /* another book now */
-        else
-            status = hl_ledger_fill(&hl_hooks_ledger, moment, *made, room);
+        status = fill(era, room, moments, made, count);
         hl_gate_leave(&hl_hooks_gate);
         if (status == HL_OK)
             return HL_OK;
-        hl_snapshot_drop(*made);
+        drop_all(made, count);
         if (status != HL_FULL)
             return status;
     }
+}
+
+hl_status hl_tracer_snapshot(hl_moment moment, hl_snapshot **made)
+{
+    return hl_tracer_capture(&moment, 1, made);
 }
 
 hl_status hl_tracer_find(uintptr_t address, uint32_t domain, hl_snapshot **found)

@@ -47,6 +47,8 @@ void hl_tracer_memory(hl_tracer_bytes *bytes);
 /* The ledger at the moment asked for; the peak is the greatest traced memory since start, clear or reset_peak.
  * HL_STOPPED when not tracing. Sees to the hooks, as hl_tracer_start does. */
 hl_status hl_tracer_snapshot(hl_moment moment, hl_snapshot **snapshot) HL_MUST_USE;
+/* Several moments of the ledger, as it is at one instant: at most HL_MOMENTS of them. */
+hl_status hl_tracer_capture(const hl_moment *moments, size_t count, hl_snapshot **snapshots) HL_MUST_USE;
 /* A snapshot of the one block at `address` under `domain`: *snapshot is NULL when it is not entered (or not tracing). */
 hl_status hl_tracer_find(uintptr_t address, uint32_t domain, hl_snapshot **snapshot) HL_MUST_USE;
 /* Check the ledger's invariants; NULL when they hold, else a static sentence saying which does not. */
