@@ -12,6 +12,7 @@ import importlib
 import sys
 
 SUMMARIES = {
+    "report": "write a page with a flame graph, a table and a timeline to look at in a browser",
     "enable": "let tracemalloc mean heapledger in every program of this environment",
     "disable": "undo enable",
     "status": "say what is enabled, where, and what the environment's variables do",
