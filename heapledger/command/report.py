@@ -23,19 +23,31 @@ def add_way(parser):
     ways = parser.add_mutually_exclusive_group()
     ways.add_argument("--merge", dest="way", action="store_const", const="merge", help="add the files up")
     ways.add_argument(
-        "--diff", dest="way", action="store_const", const="difference", help="the difference of two files (the default of two)"
+        "--diff",
+        dest="way",
+        action="store_const",
+        const="difference",
+        help="the difference of two files (the default of two)",
     )
     ways.add_argument(
-        "--series", dest="way", action="store_const", const="series", help="a timeline, in the order of the files' times"
+        "--series",
+        dest="way",
+        action="store_const",
+        const="series",
+        help="a timeline, in the order of the files' times",
     )
     parser.add_argument(
-        "--confidential", action="store_true", help="replace the names of files and functions, leave out command and host"
+        "--confidential",
+        action="store_true",
+        help="replace the names of files and functions, leave out command and host",
     )
 
 
 def add_arguments(parser):
     _inputs.add_files(parser)
-    parser.add_argument("-o", "--output", metavar="PAGE", default=DEFAULT, help=f"the file to write (default: {DEFAULT})")
+    parser.add_argument(
+        "-o", "--output", metavar="PAGE", default=DEFAULT, help=f"the file to write (default: {DEFAULT})"
+    )
     add_way(parser)
 
 
@@ -50,15 +62,16 @@ def run(options):
     from heapledger.report import _data, _page, _subject
 
     subject = _subject.load(options.files, options.way)
-    page = _page.make(title_of(subject, options.confidential), _data.to_text(_data.encode(subject, options.confidential)))
+    encoded = _data.to_text(_data.encode(subject, options.confidential))
+    page = _page.make(title_of(subject, options.confidential), encoded)
     data = page.encode("utf-8", "replace")
     try:
         with open(options.output, "wb") as file:
             file.write(data)
     except OSError as error:
         raise Failure(f"cannot write {_text.printable(options.output)}: {_inputs.reason(error)}") from error
-    what = {"one": "a page", "difference": "the difference", "series": f"a series of {len(subject.captures)}"}[subject.mode]
-    print(f"{_text.printable(options.output)}: {what}, {_text.size(len(data))}", file=sys.stderr)
+    kinds = {"one": "a page", "difference": "the difference", "series": f"a series of {len(subject.captures)}"}
+    print(f"{_text.printable(options.output)}: {kinds[subject.mode]}, {_text.size(len(data))}", file=sys.stderr)
     if os.path.isfile(options.output):
         print(f"open it in a browser: file://{_text.printable(os.path.abspath(options.output))}", file=sys.stderr)
     return 0

@@ -118,8 +118,7 @@ def header(subject, tree, confidential=False):
     fields["moments"] = list(subject.moments)
     fields["confidential"] = confidential
     fields["captures"] = [
-        _describe(capture, label, confidential)
-        for capture, label in zip(subject.captures, subject.labels, strict=True)
+        _describe(capture, label, confidential) for capture, label in zip(subject.captures, subject.labels, strict=True)
     ]
     return fields, arrays
 

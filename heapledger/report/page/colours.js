@@ -1,11 +1,11 @@
 // colours.js: the palette of page.css, and the colours of frames made of it.
 
 const KIND_NAMES = {
-  "own": "the program",
+  own: "the program",
   "site-packages": "installed packages",
-  "stdlib": "standard library",
-  "importlib": "imports",
-  "other": "other",
+  stdlib: "standard library",
+  importlib: "imports",
+  other: "other",
 };
 
 class Colours {
@@ -41,7 +41,8 @@ class Colours {
 
   // The more of the frame is new or gone, the stronger the colour.
   ofChange(before, after) {
-    const change = after - before, most = Math.max(before, after);
+    const change = after - before,
+      most = Math.max(before, after);
     if (change === 0 || most === 0) return `hsl(${this.read("same")})`;
     const share = Math.sqrt(Math.min(Math.abs(change) / most, 1));
     const { hue, saturation, lightness } = this.hsl(change > 0 ? "grew" : "shrank");

@@ -3,14 +3,31 @@
 const MOMENT_NAMES = { live: "Alive at the end", peak: "At the peak", allocated: "Allocated in all" };
 
 function choices(id, options, chosen, choose) {
-  byId(id).replaceChildren(...(options.length < 2 ? [] : options).map(([value, text]) =>
-    element("button", {
-      type: "button", role: "radio", "aria-checked": String(value === chosen), "data-value": value, onclick: () => choose(value),
-    }, text)));
+  byId(id).replaceChildren(
+    ...(options.length < 2 ? [] : options).map(([value, text]) =>
+      element(
+        "button",
+        {
+          type: "button",
+          role: "radio",
+          "aria-checked": String(value === chosen),
+          "data-value": value,
+          onclick: () => choose(value),
+        },
+        text,
+      ),
+    ),
+  );
 }
 
 function theme() {
-  const kept = (() => { try { return localStorage.getItem("heapledger-theme"); } catch { return null; } })();
+  const kept = (() => {
+    try {
+      return localStorage.getItem("heapledger-theme");
+    } catch {
+      return null;
+    }
+  })();
   return kept ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 }
 
@@ -37,17 +54,26 @@ class Controls {
   }
 
   title() {
-    const { header } = this.app.data, last = header.captures.at(-1);
+    const { header } = this.app.data,
+      last = header.captures.at(-1);
     const command = Array.isArray(last.command) ? last.command.map(String).join(" ") : "";
     const first = header.captures[0];
-    byId("title").textContent = plainText({
-      one: () => last.label || "heapledger",
-      difference: () => `${first.label || "before"} → ${last.label || "after"}`,
-      series: () => `${header.captures.length} captures${first.label ? `, ${first.label} to ${last.label}` : ""}`,
-    }[header.mode]());
-    const facts = [command, last.pid ? `process ${last.pid}` : "", last.host, last.python ? `Python ${last.python}` : "",
+    byId("title").textContent = plainText(
+      {
+        one: () => last.label || "heapledger",
+        difference: () => `${first.label || "before"} → ${last.label || "after"}`,
+        series: () => `${header.captures.length} captures${first.label ? `, ${first.label} to ${last.label}` : ""}`,
+      }[header.mode](),
+    );
+    const facts = [
+      command,
+      last.pid ? `process ${last.pid}` : "",
+      last.host,
+      last.python ? `Python ${last.python}` : "",
       typeof last.time === "number" ? new Date(last.time).toLocaleString() : "",
-      header.confidential ? "names replaced" : "", last.lost_records ? `${countText(last.lost_records)} records lost` : ""];
+      header.confidential ? "names replaced" : "",
+      last.lost_records ? `${countText(last.lost_records)} records lost` : "",
+    ];
     byId("facts").textContent = plainText(facts.filter(Boolean).map(String).join(" · "));
   }
 
@@ -61,13 +87,14 @@ class Controls {
       return;
     }
     if (typing) return;
-    const { state, data } = this.app, { moments } = data.header;
+    const { state, data } = this.app,
+      { moments } = data.header;
     const keys = {
       "/": () => byId("search").focus(),
-      "i": () => this.app.update({ view: state.view === "icicle" ? "inverted" : "icicle", zoom: [] }),
-      "b": () => this.app.update({ measure: state.measure === "bytes" ? "blocks" : "bytes" }),
-      "m": () => this.app.update({ moment: moments[(moments.indexOf(state.moment) + 1) % moments.length] }),
-      "d": () => this.turnTheme(),
+      i: () => this.app.update({ view: state.view === "icicle" ? "inverted" : "icicle", zoom: [] }),
+      b: () => this.app.update({ measure: state.measure === "bytes" ? "blocks" : "bytes" }),
+      m: () => this.app.update({ moment: moments[(moments.indexOf(state.moment) + 1) % moments.length] }),
+      d: () => this.turnTheme(),
       "?": () => byId("help").showModal(),
     };
     if (!(event.key in keys)) return;
@@ -77,17 +104,43 @@ class Controls {
 
   turnTheme() {
     const next = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-    try { localStorage.setItem("heapledger-theme", next); } catch { /* the choice lasts as long as the page */ }
+    try {
+      localStorage.setItem("heapledger-theme", next);
+    } catch {
+      /* the choice lasts as long as the page */
+    }
     applyTheme(next);
     this.app.graph.show();
     this.legend();
   }
 
   show() {
-    const { app } = this, { state, data } = app;
-    choices("moment", data.header.moments.map((name) => [name, MOMENT_NAMES[name]]), state.moment, (moment) => app.update({ moment }));
-    choices("measure", [["bytes", "Bytes"], ["blocks", "Blocks"]], state.measure, (measure) => app.update({ measure }));
-    choices("view", [["icicle", "Callers first"], ["inverted", "Allocations first"]], state.view, (view) => app.update({ view, zoom: [] }));
+    const { app } = this,
+      { state, data } = app;
+    choices(
+      "moment",
+      data.header.moments.map((name) => [name, MOMENT_NAMES[name]]),
+      state.moment,
+      (moment) => app.update({ moment }),
+    );
+    choices(
+      "measure",
+      [
+        ["bytes", "Bytes"],
+        ["blocks", "Blocks"],
+      ],
+      state.measure,
+      (measure) => app.update({ measure }),
+    );
+    choices(
+      "view",
+      [
+        ["icicle", "Callers first"],
+        ["inverted", "Allocations first"],
+      ],
+      state.view,
+      (view) => app.update({ view, zoom: [] }),
+    );
     choices("group", GROUPS, state.group, (group) => app.update({ group }));
     if (byId("search").value !== state.search) byId("search").value = state.search;
     this.totals();
@@ -99,8 +152,12 @@ class Controls {
   }
 
   totals() {
-    const { app } = this, { weights, state } = app, root = app.frames.root, said = [];
-    const one = (name, value, more = "") => said.push(element("div", {}, element("dt", {}, name), element("dd", {}, value, element("small", {}, more))));
+    const { app } = this,
+      { weights, state } = app,
+      root = app.frames.root,
+      said = [];
+    const one = (name, value, more = "") =>
+      said.push(element("div", {}, element("dt", {}, name), element("dd", {}, value, element("small", {}, more))));
     if (weights.difference) {
       one("Before", amountText(weights.totalBefore[0], state.measure));
       one("After", amountText(weights.totalAfter[0], state.measure));
@@ -109,8 +166,11 @@ class Controls {
       const capture = app.data.header.captures[state.to];
       const otherMeasure = state.measure === "bytes" ? "blocks" : "bytes";
       const other = totalsOf(app.data.tree, ownValues(app.data, state.moment, state.to, otherMeasure))[0];
-      one(MOMENT_NAMES[state.moment], amountText(root.weight, state.measure),
-        state.measure === "bytes" ? `in ${countText(other)} blocks` : `of ${bytesText(other)} in all`);
+      one(
+        MOMENT_NAMES[state.moment],
+        amountText(root.weight, state.measure),
+        state.measure === "bytes" ? `in ${countText(other)} blocks` : `of ${bytesText(other)} in all`,
+      );
       if (typeof capture.peak === "number" && state.moment !== "peak") one("Peak", bytesText(capture.peak));
       if (typeof capture.rss === "number") one("Resident memory", bytesText(capture.rss));
     }
@@ -118,20 +178,32 @@ class Controls {
   }
 
   hiding() {
-    const { app } = this, { header } = app.data, hidden = app.state.hide;
+    const { app } = this,
+      { header } = app.data,
+      hidden = app.state.hide;
     byId("hide-count").textContent = hidden.length > 0 ? ` (${hidden.length})` : "";
     const there = new Set(header.kindOfFile.map((kind) => header.kinds[kind]));
-    byId("hide-list").replaceChildren(...header.kinds.filter((kind) => there.has(kind)).map((kind) => {
-      const box = element("input", { type: "checkbox", name: kind });
-      box.checked = hidden.includes(kind);
-      box.addEventListener("change", () =>
-        app.update({ hide: header.kinds.filter((one) => (one === kind ? box.checked : hidden.includes(one))), zoom: [] }));
-      return element("label", {}, box, element("span", {}, KIND_NAMES[kind]), element("span", {}, kind));
-    }));
+    byId("hide-list").replaceChildren(
+      ...header.kinds
+        .filter((kind) => there.has(kind))
+        .map((kind) => {
+          const box = element("input", { type: "checkbox", name: kind });
+          box.checked = hidden.includes(kind);
+          box.addEventListener("change", () =>
+            app.update({
+              hide: header.kinds.filter((one) => (one === kind ? box.checked : hidden.includes(one))),
+              zoom: [],
+            }),
+          );
+          return element("label", {}, box, element("span", {}, KIND_NAMES[kind]), element("span", {}, kind));
+        }),
+    );
   }
 
   path() {
-    const { app } = this, frames = [app.frames.root, ...pathOf(app.zoomed)], parts = [];
+    const { app } = this,
+      frames = [app.frames.root, ...pathOf(app.zoomed)],
+      parts = [];
     const shown = frames.length > 8 ? [frames[0], null, ...frames.slice(-6)] : frames;
     for (const frame of shown) {
       if (parts.length > 0) parts.push(element("span", { class: "between", "aria-hidden": "true" }, "›"));
@@ -139,47 +211,70 @@ class Controls {
         parts.push(element("span", { class: "between" }, `${frames.length - 7} frames`));
         continue;
       }
-      parts.push(element("button", {
-        type: "button", title: plainText(app.names.place(frame.location)), "aria-current": frame === app.zoomed ? "true" : null,
-        onclick: () => app.zoomTo(frame),
-      }, plainText(app.names.label(frame.location))));
+      parts.push(
+        element(
+          "button",
+          {
+            type: "button",
+            title: plainText(app.names.place(frame.location)),
+            "aria-current": frame === app.zoomed ? "true" : null,
+            onclick: () => app.zoomTo(frame),
+          },
+          plainText(app.names.label(frame.location)),
+        ),
+      );
     }
     parts.push(element("span", { class: "between" }, shareText(app.zoomed.weight, app.frames.root.weight)));
     byId("path").replaceChildren(...parts);
   }
 
   matched() {
-    const { app } = this, out = byId("matched");
+    const { app } = this,
+      out = byId("matched");
     if (app.found === null) {
       out.textContent = "";
       return;
     }
-    const weight = weightOfMatch(app.data.tree, app.found, app.weights), whole = app.weights.total[0];
+    const weight = weightOfMatch(app.data.tree, app.found, app.weights),
+      whole = app.weights.total[0];
     out.textContent = app.found.includes(1)
       ? `${shareText(weight, whole) || "0.0%"} · ${amountText(weight, app.state.measure)}`
       : "nothing found";
   }
 
   legend() {
-    const { app } = this, { header } = app.data, there = new Set(header.kindOfFile.map((kind) => header.kinds[kind]));
+    const { app } = this,
+      { header } = app.data,
+      there = new Set(header.kindOfFile.map((kind) => header.kinds[kind]));
     const entries = app.weights.difference
-      ? [["grew", "+ grew"], ["shrank", "− shrank"], ["same", "unchanged"]]
+      ? [
+          ["grew", "+ grew"],
+          ["shrank", "− shrank"],
+          ["same", "unchanged"],
+        ]
       : header.kinds.filter((kind) => there.has(kind)).map((kind) => [kind, KIND_NAMES[kind]]);
-    byId("legend").replaceChildren(...entries.map(([name, text]) => {
-      const patch = element("i");
-      patch.style.background = `hsl(var(--${name}))`;
-      return element("span", {}, patch, text);
-    }));
+    byId("legend").replaceChildren(
+      ...entries.map(([name, text]) => {
+        const patch = element("i");
+        patch.style.background = `hsl(var(--${name}))`;
+        return element("span", {}, patch, text);
+      }),
+    );
   }
 
   empty() {
-    const { app } = this, box = byId("empty"), nothing = app.frames.root.weight === 0;
+    const { app } = this,
+      box = byId("empty"),
+      nothing = app.frames.root.weight === 0;
     box.hidden = !nothing;
     byId("graph").hidden = nothing;
     byId("legend").hidden = nothing;
     if (nothing)
-      box.replaceChildren(element("strong", {}, "Nothing here"), app.weights.difference
-        ? "Neither of the two moments has any traced memory."
-        : "No traced memory at this moment: was the program traced when it was captured?");
+      box.replaceChildren(
+        element("strong", {}, "Nothing here"),
+        app.weights.difference
+          ? "Neither of the two moments has any traced memory."
+          : "No traced memory at this moment: was the program traced when it was captured?",
+      );
   }
 }

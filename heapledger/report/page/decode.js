@@ -1,7 +1,7 @@
 // decode.js: from the bytes that heapledger/report/_data.py makes to the call tree as arrays.
 //
-// A tree: parents, locations, ends (the node after the last one below), firstChild and nextSibling, all by node; node 0 is
-// the root. Columns hold what changed from the capture before: nodes and their own bytes and blocks.
+// A tree: parents, locations, ends (the node after the last one below), firstChild and nextSibling, all by node; node 0
+// is the root. Columns hold what changed from the capture before: nodes and their own bytes and blocks.
 
 async function inflate(bytes) {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
@@ -39,8 +39,10 @@ class ArrayReader {
 // What depths in preorder say about the tree.
 function linkNodes(depths) {
   const count = depths.length;
-  const parents = new Int32Array(count), ends = new Int32Array(count).fill(count);
-  const firstChild = new Int32Array(count), nextSibling = new Int32Array(count);
+  const parents = new Int32Array(count),
+    ends = new Int32Array(count).fill(count);
+  const firstChild = new Int32Array(count),
+    nextSibling = new Int32Array(count);
   const path = [0]; // the last node of each depth
   for (let node = 1; node < count; node++) {
     const depth = depths[node];

@@ -1,9 +1,9 @@
 // frames.js: the frames that a graph shows, made of the tree's nodes when somebody looks at them.
 //
-// A frame stands for one or several nodes (its members) at the same place: several where frames between them are hidden,
-// or where stacks are read from their allocation up (inverted). Then a member is a node whose own weight counts, and its
-// cursor is how far up the stack it has been read. Children are made once, on demand, the heaviest first, so a view costs
-// as much as is seen of it.
+// A frame stands for one or several nodes (its members) at the same place: several where frames between them are
+// hidden, or where stacks are read from their allocation up (inverted). Then a member is a node whose own weight
+// counts, and its cursor is how far up the stack it has been read. Children are made once, on demand, the heaviest
+// first, so a view costs as much as is seen of it.
 
 class Frame {
   constructor(parent, location) {
@@ -32,7 +32,8 @@ class Frames {
   }
 
   allocations() {
-    const root = new Frame(null, 0), { own } = this.weights;
+    const root = new Frame(null, 0),
+      { own } = this.weights;
     root.cursors = [];
     for (let node = 0; node < own.length; node++) if (own[node] > 0) this.addStack(root, node, -1);
     return root;
@@ -80,12 +81,14 @@ class Frames {
   }
 
   findCalls(frame, found) {
-    const { firstChild, nextSibling, locations } = this.tree, { total } = this.weights;
+    const { firstChild, nextSibling, locations } = this.tree,
+      { total } = this.weights;
     const waiting = [...frame.members];
     while (waiting.length > 0) {
       for (let node = firstChild[waiting.pop()]; node !== 0; node = nextSibling[node]) {
         if (total[node] === 0) continue;
-        if (this.hidden[locations[node]]) waiting.push(node); // its calls are its caller's
+        if (this.hidden[locations[node]])
+          waiting.push(node); // its calls are its caller's
         else this.addNode(this.childAt(frame, found, locations[node]), node);
       }
     }

@@ -1,9 +1,12 @@
-// graph.js: the flame graph: boxes laid out from the zoomed frame down, drawn on a canvas as large as what is seen of it.
+// graph.js: the flame graph: boxes from the zoomed frame down, drawn on a canvas as large as what is seen of it.
 //
 // Only frames of a pixel and more get a box; what is smaller beside them is one box for all. So a drawing costs as much
 // as fits on the screen, whatever the size of the tree.
 
-const ROW = 21, LEAST_WIDTH = 1, LEAST_LABEL = 34, MARGIN = 6;
+const ROW = 21,
+  LEAST_WIDTH = 1,
+  LEAST_LABEL = 34,
+  MARGIN = 6;
 const LABEL_FONT = '12px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif';
 
 class Graph {
@@ -32,7 +35,8 @@ class Graph {
     this.layOut(frames, zoomed);
     const height = this.rows.length * ROW + 1;
     this.space.style.height = `${height}px`;
-    const shown = Math.max(Math.min(height, this.box.clientHeight), 1), ratio = window.devicePixelRatio || 1;
+    const shown = Math.max(Math.min(height, this.box.clientHeight), 1),
+      ratio = window.devicePixelRatio || 1;
     this.canvas.style.width = `${this.width}px`;
     this.canvas.style.height = `${shown}px`;
     this.canvas.width = Math.round(this.width * ratio);
@@ -49,8 +53,10 @@ class Graph {
       const box = waiting.pop();
       const row = box.frame.depth - zoomed.depth;
       (this.rows[row] ??= []).push(box);
-      const children = frames.childrenOf(box.frame), scale = box.width / box.frame.weight;
-      let x = box.x, i = 0;
+      const children = frames.childrenOf(box.frame),
+        scale = box.width / box.frame.weight;
+      let x = box.x,
+        i = 0;
       for (; i < children.length; i++) {
         const width = children[i].weight * scale;
         if (width < LEAST_WIDTH) break;
@@ -60,7 +66,14 @@ class Graph {
       let rest = 0;
       for (let k = i; k < children.length; k++) rest += children[k].weight;
       if (rest * scale >= LEAST_WIDTH)
-        (this.rows[row + 1] ??= []).push({ frame: null, caller: box.frame, count: children.length - i, weight: rest, x, width: rest * scale });
+        (this.rows[row + 1] ??= []).push({
+          frame: null,
+          caller: box.frame,
+          count: children.length - i,
+          weight: rest,
+          x,
+          width: rest * scale,
+        });
     }
     for (const row of this.rows) row.sort((a, b) => a.x - b.x);
   }
@@ -84,17 +97,22 @@ class Graph {
   }
 
   drawNow() {
-    const { context, box } = this, ratio = window.devicePixelRatio || 1;
+    const { context, box } = this,
+      ratio = window.devicePixelRatio || 1;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.fillStyle = this.colours.card;
     context.fillRect(0, 0, this.width, this.canvas.height / ratio);
     context.translate(0, -box.scrollTop);
     context.font = LABEL_FONT;
     context.textBaseline = "middle";
-    const first = Math.floor(box.scrollTop / ROW), last = Math.ceil((box.scrollTop + box.clientHeight) / ROW);
+    const first = Math.floor(box.scrollTop / ROW),
+      last = Math.ceil((box.scrollTop + box.clientHeight) / ROW);
     for (let row = first; row < Math.min(last, this.rows.length); row++)
       for (const shown of this.rows[row]) this.drawBox(shown, row * ROW);
-    for (const [frame, colour, thick] of [[this.hovered, this.colours.ink, 1], [this.focused, this.colours.focus, 2]])
+    for (const [frame, colour, thick] of [
+      [this.hovered, this.colours.ink, 1],
+      [this.focused, this.colours.focus, 2],
+    ])
       this.outline(frame, colour, thick);
     this.app.drawn = performance.now();
   }
@@ -128,12 +146,14 @@ class Graph {
   }
 
   drawLabel(box, y, matched) {
-    const { app, colours } = this, { frame } = box;
+    const { app, colours } = this,
+      { frame } = box;
     const name = plainText(app.names.label(frame.location));
-    const sign = app.weights.difference && frame.after !== frame.before ? (frame.after > frame.before ? "+ " : "− ") : "";
+    const sign =
+      app.weights.difference && frame.after !== frame.before ? (frame.after > frame.before ? "+ " : "− ") : "";
     const used = this.drawText(sign + name, box, y, colours.ink, matched ? 1 : 0.6);
     const amount = app.weights.difference
-      ? (sign && changeText(frame.after - frame.before, app.state.measure))
+      ? sign && changeText(frame.after - frame.before, app.state.measure)
       : amountText(frame.weight, app.state.measure);
     const width = this.context.measureText(amount).width;
     let left = box.width - used - 3 * MARGIN;
@@ -154,8 +174,10 @@ class Graph {
 
   // As much of the text as fits; the width it takes.
   drawText(text, box, y, colour, alpha = 1) {
-    const { context } = this, room = box.width - 2 * MARGIN;
-    let shown = text, width = context.measureText(shown).width;
+    const { context } = this,
+      room = box.width - 2 * MARGIN;
+    let shown = text,
+      width = context.measureText(shown).width;
     if (width > room) {
       const kept = Math.floor((text.length * room) / width) - 1;
       if (kept < 2) return 0;
@@ -181,13 +203,15 @@ class Graph {
 
   boxAt(event) {
     const bounds = this.canvas.getBoundingClientRect();
-    const x = event.clientX - bounds.left, y = event.clientY - bounds.top + this.box.scrollTop;
+    const x = event.clientX - bounds.left,
+      y = event.clientY - bounds.top + this.box.scrollTop;
     const row = this.rows[Math.floor(y / ROW)] ?? [];
     return row.find((box) => x >= box.x && x < box.x + Math.max(box.width, 2));
   }
 
   hover(event) {
-    const box = this.boxAt(event), frame = box?.frame ?? null;
+    const box = this.boxAt(event),
+      frame = box?.frame ?? null;
     this.canvas.style.cursor = frame ? "pointer" : "default";
     if (frame !== this.hovered) {
       this.hovered = frame;
@@ -220,7 +244,9 @@ class Tip {
   }
 
   rows(frame) {
-    const { app } = this, { measure } = app.state, whole = app.frames.root.weight;
+    const { app } = this,
+      { measure } = app.state,
+      whole = app.frames.root.weight;
     if (app.weights.difference)
       return [
         ["before", amountText(frame.before, measure)],
@@ -232,7 +258,10 @@ class Tip {
       ["share of all", shareText(frame.weight, whole)],
     ];
     if (app.zoomed.depth > 0) rows.push(["of what is zoomed to", shareText(frame.weight, app.zoomed.weight)]);
-    rows.push([app.state.view === "inverted" ? "with no caller" : "in the frame itself", amountText(app.frames.ownWeight(frame), measure)]);
+    rows.push([
+      app.state.view === "inverted" ? "with no caller" : "in the frame itself",
+      amountText(app.frames.ownWeight(frame), measure),
+    ]);
     return rows;
   }
 
@@ -240,7 +269,8 @@ class Tip {
     const { app, box } = this;
     if (frame !== this.frame) {
       const table = element("table");
-      for (const [name, value] of this.rows(frame)) table.append(element("tr", {}, element("td", {}, name), element("td", {}, value)));
+      for (const [name, value] of this.rows(frame))
+        table.append(element("tr", {}, element("td", {}, name), element("td", {}, value)));
       const kind = frame.location === 0 ? "" : ` · ${KIND_NAMES[app.names.kind(frame.location)]}`;
       box.replaceChildren(
         element("b", {}, plainText(app.names.label(frame.location))),
@@ -251,7 +281,8 @@ class Tip {
     }
     box.hidden = false;
     box.style.left = `${Math.max(Math.min(x + 14, window.innerWidth - box.offsetWidth - 8), 8)}px`;
-    box.style.top = `${y + 20 + box.offsetHeight > window.innerHeight ? Math.max(y - box.offsetHeight - 12, 8) : y + 20}px`;
+    const below = y + 20 + box.offsetHeight <= window.innerHeight;
+    box.style.top = `${below ? y + 20 : Math.max(y - box.offsetHeight - 12, 8)}px`;
   }
 
   hide() {

@@ -13,7 +13,8 @@ class GraphKeys {
 
   press(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const { graph, app } = this, frame = graph.focused;
+    const { graph, app } = this,
+      frame = graph.focused;
     const moves = {
       ArrowDown: () => this.move(app.frames.childrenOf(frame)[0]),
       ArrowUp: () => this.move(frame === app.zoomed ? null : frame.parent),
@@ -42,19 +43,23 @@ class GraphKeys {
     const { graph, app } = this;
     if (!graph.isShown(frame)) app.zoomTo(frame.parent);
     graph.focused = frame;
-    const y = (frame.depth - app.zoomed.depth) * ROW, { box } = graph;
+    const y = (frame.depth - app.zoomed.depth) * ROW,
+      { box } = graph;
     if (y < box.scrollTop) box.scrollTop = y;
     else if (y + ROW > box.scrollTop + box.clientHeight) box.scrollTop = y + ROW - box.clientHeight;
     graph.draw();
   }
 
   describe() {
-    const { app, item, graph } = this, frame = graph.focused;
+    const { app, item, graph } = this,
+      frame = graph.focused;
     if (frame === null) return;
-    const { measure } = app.state, unit = measure === "blocks" ? " blocks" : "";
+    const { measure } = app.state,
+      unit = measure === "blocks" ? " blocks" : "";
     const siblings = frame.parent === null ? [frame] : app.frames.childrenOf(frame.parent);
     const amount = app.weights.difference
-      ? `${amountText(frame.before, measure)} before, ${amountText(frame.after, measure)}${unit} after, ${changeText(frame.after - frame.before, measure)}`
+      ? `${amountText(frame.before, measure)} before, ${amountText(frame.after, measure)}${unit} after, ` +
+        changeText(frame.after - frame.before, measure)
       : `${amountText(frame.weight, measure)}${unit}, ${shareText(frame.weight, app.frames.root.weight)} of all`;
     const place = app.names.place(frame.location);
     item.setAttribute("aria-level", frame.depth + 1);

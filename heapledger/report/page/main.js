@@ -18,7 +18,8 @@ class App {
   }
 
   update(changes) {
-    const before = this.state, zooms = "zoom" in changes && String(changes.zoom) !== String(before.zoom);
+    const before = this.state,
+      zooms = "zoom" in changes && String(changes.zoom) !== String(before.zoom);
     this.become({ ...before, ...changes });
     const address = writeAddress(this.data.header, this.state);
     // Back leads out of a zoom; everything else is a change to the same page.
@@ -38,7 +39,12 @@ class App {
     if (weighs) this.weights = weigh(data, state);
     const frames = weighs || differs("view", "hide");
     if (frames)
-      this.frames = new Frames(data.tree, this.weights, state.view === "inverted", this.names.ofKinds(new Set(state.hide)));
+      this.frames = new Frames(
+        data.tree,
+        this.weights,
+        state.view === "inverted",
+        this.names.ofKinds(new Set(state.hide)),
+      );
     if (frames || differs("zoom")) {
       this.zoomed = this.frames.find(state.zoom);
       this.graph.focused = null;

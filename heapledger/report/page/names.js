@@ -8,11 +8,21 @@ class Names {
     this.texts = null;
   }
 
-  file(location) { return this.header.files[this.places.file[location]]; }
-  line(location) { return this.places.line[location]; }
-  functionName(location) { return this.header.functions[this.places.function[location]]; }
-  kind(location) { return location === 0 ? "" : this.header.kinds[this.header.kindOfFile[this.places.file[location]]]; }
-  package(location) { return this.header.packageOfFile[this.places.file[location]]; }
+  file(location) {
+    return this.header.files[this.places.file[location]];
+  }
+  line(location) {
+    return this.places.line[location];
+  }
+  functionName(location) {
+    return this.header.functions[this.places.function[location]];
+  }
+  kind(location) {
+    return location === 0 ? "" : this.header.kinds[this.header.kindOfFile[this.places.file[location]]];
+  }
+  package(location) {
+    return this.header.packageOfFile[this.places.file[location]];
+  }
 
   // The function, or the file where the function is not known.
   label(location) {
@@ -20,7 +30,9 @@ class Names {
     return this.functionName(location) || shortFile(this.file(location));
   }
 
-  place(location) { return location === 0 ? "" : `${this.file(location)}:${this.line(location)}`; }
+  place(location) {
+    return location === 0 ? "" : `${this.file(location)}:${this.line(location)}`;
+  }
 
   // A byte for each location: 1 where the kind is one of those.
   ofKinds(kinds) {

@@ -19,7 +19,8 @@ function wholeNumber(text, most) {
 
 // Whatever the address says: values that make no sense here are left out.
 function readAddress(header, hash) {
-  const given = new URLSearchParams(hash.replace(/^#/, "")), state = initialState(header);
+  const given = new URLSearchParams(hash.replace(/^#/, "")),
+    state = initialState(header);
   const last = header.captures.length - 1;
   const pick = (name, allowed) => {
     if (allowed.includes(given.get(name))) state[name] = given.get(name);
@@ -27,13 +28,20 @@ function readAddress(header, hash) {
   pick("view", ["icicle", "inverted"]);
   pick("measure", ["bytes", "blocks"]);
   pick("moment", header.moments);
-  pick("group", GROUPS.map(([name]) => name));
+  pick(
+    "group",
+    GROUPS.map(([name]) => name),
+  );
   state.search = given.get("search") ?? "";
   state.sort = given.get("sort") ?? "";
   state.hide = (given.get("hide") ?? "").split(",").filter((kind) => header.kinds.includes(kind));
-  state.zoom = (given.get("zoom") ?? "").split(".").filter((text) => /^\d+$/.test(text)).map(Number);
+  state.zoom = (given.get("zoom") ?? "")
+    .split(".")
+    .filter((text) => /^\d+$/.test(text))
+    .map(Number);
   if (header.mode === "series") {
-    const to = wholeNumber(given.get("to") ?? "", last), from = wholeNumber(given.get("from") ?? "", last);
+    const to = wholeNumber(given.get("to") ?? "", last),
+      from = wholeNumber(given.get("from") ?? "", last);
     if (to !== null) state.to = to;
     if (from !== null && from < state.to) state.from = from;
   }
@@ -41,7 +49,8 @@ function readAddress(header, hash) {
 }
 
 function writeAddress(header, state) {
-  const first = initialState(header), said = new URLSearchParams();
+  const first = initialState(header),
+    said = new URLSearchParams();
   for (const name of ["view", "measure", "moment", "group", "search", "sort"])
     if (state[name] !== first[name]) said.set(name, state[name]);
   if (state.hide.length > 0) said.set("hide", state.hide.join(","));

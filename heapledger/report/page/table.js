@@ -1,16 +1,24 @@
 // table.js: the same weights by function, line, file or package.
 //
-// own: allocated there; total: allocated there or by what it called, counted once where it called itself. When the graph is
-// zoomed, only stacks through the zoomed frame count.
+// own: allocated there; total: allocated there or by what it called, counted once where it called itself. When the
+// graph is zoomed, only stacks through the zoomed frame count.
 
-const GROUPS = [["function", "Functions"], ["line", "Lines"], ["file", "Files"], ["package", "Packages"]];
+const GROUPS = [
+  ["function", "Functions"],
+  ["line", "Lines"],
+  ["file", "Files"],
+  ["package", "Packages"],
+];
 const ROWS_AT_ONCE = 100;
 
 // Locations -> rows, and what the rows are called.
 function groupLocations(names, group) {
-  const keys = new Int32Array(names.count).fill(-1), labels = [], known = new Map();
+  const keys = new Int32Array(names.count).fill(-1),
+    labels = [],
+    known = new Map();
   for (let location = 1; location < names.count; location++) {
-    const file = names.file(location), name = names.label(location);
+    const file = names.file(location),
+      name = names.label(location);
     const [text, label, detail] = {
       function: () => [`${names.functionName(location)}\n${file}`, name, names.functionName(location) ? file : ""],
       line: () => [String(location), name, names.place(location)],
@@ -38,7 +46,8 @@ function restrict(tree, own, frame, inverted) {
 function sumByKey(tree, own, { keys, labels }) {
   const total = totalsOf(tree, own);
   const sums = { own: new Float64Array(labels.length), total: new Float64Array(labels.length) };
-  const active = new Int32Array(labels.length), path = [];
+  const active = new Int32Array(labels.length),
+    path = [];
   for (let node = 1; node < tree.count; node++) {
     while (path.length > 0 && tree.ends[path.at(-1)] <= node) active[keys[tree.locations[path.pop()]]]--;
     const key = keys[tree.locations[node]];
@@ -79,7 +88,8 @@ class Table {
 
   // Add up anew, then fill.
   show() {
-    const { data, state, weights, zoomed, names } = this.app, inverted = state.view === "inverted";
+    const { data, state, weights, zoomed, names } = this.app,
+      inverted = state.view === "inverted";
     if (!this.groups.has(state.group)) this.groups.set(state.group, groupLocations(names, state.group));
     const grouped = this.groups.get(state.group);
     const sum = (own) => sumByKey(data.tree, restrict(data.tree, own, zoomed, inverted), grouped);
@@ -97,26 +107,41 @@ class Table {
 
   // The column and the direction that the state says; its sort is "column" or "-column", which begins with the least.
   order() {
-    const columns = this.columns(), [, minus, id] = /^(-?)(.*)$/.exec(this.app.state.sort);
-    const column = id === "name" ? { id: "name" } : columns.find((one) => one.id === id) ?? columns[0];
+    const columns = this.columns(),
+      [, minus, id] = /^(-?)(.*)$/.exec(this.app.state.sort);
+    const column = id === "name" ? { id: "name" } : (columns.find((one) => one.id === id) ?? columns[0]);
     return { column, up: minus === "-" };
   }
 
   sorted() {
-    const { column, up } = this.order(), direction = up ? 1 : -1;
+    const { column, up } = this.order(),
+      direction = up ? 1 : -1;
     if (column.id === "name") return [...this.rows].sort((a, b) => -direction * a.label.localeCompare(b.label));
-    return [...this.rows].sort((a, b) => direction * (column.value(a) - column.value(b)) || a.label.localeCompare(b.label));
+    return [...this.rows].sort(
+      (a, b) => direction * (column.value(a) - column.value(b)) || a.label.localeCompare(b.label),
+    );
   }
 
   fill() {
-    const { app } = this, { column: by, up } = this.order(), columns = this.columns();
-    const found = app.found, rows = this.sorted().filter((row) => found === null || found[row.location] === 1 || this.hasMatch(row));
+    const { app } = this,
+      { column: by, up } = this.order(),
+      columns = this.columns();
+    const found = app.found,
+      rows = this.sorted().filter((row) => found === null || found[row.location] === 1 || this.hasMatch(row));
     const head = element("tr");
-    for (const column of [...columns, { id: "name", title: GROUPS.find(([id]) => id === app.state.group)[1].replace(/s$/, "") }]) {
+    for (const column of [
+      ...columns,
+      { id: "name", title: GROUPS.find(([id]) => id === app.state.group)[1].replace(/s$/, "") },
+    ]) {
       const sorted = column.id === by.id ? (up ? "ascending" : "descending") : "none";
       const arrow = sorted === "none" ? "" : up ? " ↑" : " ↓";
-      head.append(element("th", { "aria-sort": sorted, scope: "col", class: column.id === "name" ? "name" : null },
-        element("button", { type: "button", onclick: () => this.sortBy(column.id) }, column.title + arrow)));
+      head.append(
+        element(
+          "th",
+          { "aria-sort": sorted, scope: "col", class: column.id === "name" ? "name" : null },
+          element("button", { type: "button", onclick: () => this.sortBy(column.id) }, column.title + arrow),
+        ),
+      );
     }
     this.table.tHead.replaceChildren(head);
     const most = Math.max(...rows.map((row) => Math.abs(columns[0].value(row))), 1);
@@ -132,11 +157,13 @@ class Table {
   }
 
   hasMatch(row) {
-    const { keys } = this.groups.get(this.app.state.group), key = keys[row.location];
+    const { keys } = this.groups.get(this.app.state.group),
+      key = keys[row.location];
     this.matchedKeys ??= new Set();
     if (this.matchedFor !== this.app.found || this.matchedGroup !== this.app.state.group) {
       this.matchedKeys = new Set();
-      for (let location = 1; location < keys.length; location++) if (this.app.found[location]) this.matchedKeys.add(keys[location]);
+      for (let location = 1; location < keys.length; location++)
+        if (this.app.found[location]) this.matchedKeys.add(keys[location]);
       this.matchedFor = this.app.found;
       this.matchedGroup = this.app.state.group;
     }
@@ -144,11 +171,14 @@ class Table {
   }
 
   row(row, columns, most) {
-    const { app } = this, { measure } = app.state, line = element("tr");
+    const { app } = this,
+      { measure } = app.state,
+      line = element("tr");
     for (const column of columns) {
       const value = column.value(row);
       if (column.share) {
-        const bar = element("i"), part = app.zoomed.weight > 0 ? value / app.zoomed.weight : 0;
+        const bar = element("i"),
+          part = app.zoomed.weight > 0 ? value / app.zoomed.weight : 0;
         bar.style.width = `calc((100% - 80px) * ${Math.min(part, 1)})`;
         line.append(element("td", { class: "share" }, bar, element("span", {}, shareText(value, app.zoomed.weight))));
       } else if (column.id === "change") {
@@ -160,9 +190,14 @@ class Table {
       }
     }
     const look = () => app.update({ search: row.label });
-    line.append(element("td", { class: "name" },
-      element("button", { type: "button", title: "Find in the graph", onclick: look }, plainText(row.label)),
-      element("small", {}, plainText(row.detail))));
+    line.append(
+      element(
+        "td",
+        { class: "name" },
+        element("button", { type: "button", title: "Find in the graph", onclick: look }, plainText(row.label)),
+        element("small", {}, plainText(row.detail)),
+      ),
+    );
     return line;
   }
 

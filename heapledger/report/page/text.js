@@ -3,7 +3,8 @@
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
 function bytesText(number) {
-  let unit = 0, rest = Math.abs(number);
+  let unit = 0,
+    rest = Math.abs(number);
   while (rest >= 999.95 && unit < UNITS.length - 1) {
     rest /= 1024;
     unit++;

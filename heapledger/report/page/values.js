@@ -7,7 +7,8 @@ function ownValues(data, moment, capture, measure) {
   const own = new Float64Array(data.tree.count);
   const columns = data.columns[data.header.moments.indexOf(moment)];
   for (let i = 0; i <= capture; i++) {
-    const { nodes } = columns[i], values = columns[i][measure];
+    const { nodes } = columns[i],
+      values = columns[i][measure];
     for (let k = 0; k < nodes.length; k++) own[nodes[k]] = values[k];
   }
   return own;
