@@ -13,6 +13,7 @@ import sys
 
 SUMMARIES = {
     "report": "write a page with a flame graph, a table and a timeline to look at in a browser",
+    "open": "show the same page from a server on this machine, for files that are too big for one page",
     "enable": "let tracemalloc mean heapledger in every program of this environment",
     "disable": "undo enable",
     "status": "say what is enabled, where, and what the environment's variables do",

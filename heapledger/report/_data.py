@@ -2,13 +2,16 @@
 
     u32        length of the header
     header     JSON: what is text, and for each array [length, bytes of a number]
-    arrays     in this order: depth and location of each node in preorder; file, line and function of each location;
-               for each moment and capture the nodes whose own sums differ from those of the capture before (as
-               distances), and their own bytes and blocks
+    arrays     of the tree: depth and location of each node in preorder; file, line and function of each location
+               of each column, which is what one capture has at one moment: nodes (as distances), and their own bytes
+               and own blocks. A whole column has all nodes with blocks of their own; any other has those that differ
+               from the column of the capture before
 
-all compressed (raw deflate) and, in a page, in base64. An array is cut into planes, the lowest bytes of all numbers
-first, then the next: most planes are nearly constant, which is what makes them small. Names are in the header and
-nowhere else, so no name ever stands in the page's markup.
+all compressed (raw deflate) and, in a page, in base64. A page has everything; a server hands out the tree without
+columns, and each column, whole, when it is asked for.
+
+An array is cut into planes, the lowest bytes of all numbers first, then the next: most planes are nearly constant,
+which is what makes them small. Names are in the header and nowhere else, so no name ever stands in the page's markup.
 """
 
 import base64
@@ -22,7 +25,6 @@ from operator import ne
 from heapledger._ledger import _call_tree
 from heapledger.report import _names
 
-WIDEST = 8
 _METADATA = ("command", "host", "pid", "python", "time", "traced", "peak", "rss", "tables", "lost_records")
 _CONFIDENTIAL = ("command", "host", "python")
 
@@ -111,19 +113,20 @@ def _describe(capture, label, confidential):
     return {"label": label, **said}
 
 
-def header(subject, tree, confidential=False):
-    """(fields of the header, arrays) of all that does not depend on a place in the tree."""
-    fields, arrays = _names_of(tree, confidential)
+def _header(subject, tree, confidential):
+    """(fields of the header, arrays) of the tree, without columns."""
+    fields, names = _names_of(tree, confidential)
     fields["mode"] = subject.mode
     fields["moments"] = list(subject.moments)
     fields["confidential"] = confidential
     fields["captures"] = [
         _describe(capture, label, confidential) for capture, label in zip(subject.captures, subject.labels, strict=True)
     ]
-    return fields, arrays
+    fields["totals"] = [{"bytes": column[2][0], "blocks": column[3][0]} for column in tree.sums]
+    return fields, [tree.depths(), tree.locations, *names]
 
 
-def pack(fields, arrays):
+def _pack(fields, arrays):
     """The run of bytes, compressed."""
     packed = [_planes(numbers) for numbers in arrays]
     fields = {**fields, "arrays": [shape for shape, _ in packed]}
@@ -134,20 +137,27 @@ def pack(fields, arrays):
     return b"".join([*pieces, compressor.flush()])
 
 
-def columns(subject, tree):
-    """The arrays of all moments and captures."""
-    arrays = []
-    width = len(subject.captures)
-    for index, column in enumerate(tree.sums):
-        arrays += _changes(column, tree.sums[index - 1] if index % width else None)
-    return arrays
-
-
 def encode(subject, confidential=False):
     """All of the subject, for a page that has everything in it."""
     tree = Tree(subject.snapshots)
-    fields, names = header(subject, tree, confidential)
-    return pack(fields, [tree.depths(), tree.locations, *names, *columns(subject, tree)])
+    fields, arrays = _header(subject, tree, confidential)
+    fields["columns"] = []
+    for index, column in enumerate(tree.sums):
+        is_whole = index % len(subject.captures) == 0
+        fields["columns"].append(is_whole)
+        arrays += _changes(column, None if is_whole else tree.sums[index - 1])
+    return _pack(fields, arrays)
+
+
+def encode_tree(subject, tree, confidential=False):
+    """The tree for a page that asks for columns."""
+    fields, arrays = _header(subject, tree, confidential)
+    return _pack({**fields, "columns": []}, arrays)
+
+
+def encode_column(tree, index):
+    """One column; the columns are in the order of Subject.snapshots."""
+    return _pack({"columns": [True]}, _changes(tree.sums[index], None))
 
 
 def to_text(data):

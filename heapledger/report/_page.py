@@ -23,6 +23,7 @@ SCRIPTS = (
     "table.js",
     "timeline.js",
     "controls.js",
+    "source.js",
     "main.js",
 )
 

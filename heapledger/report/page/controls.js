@@ -78,9 +78,9 @@ class Controls {
   }
 
   press(event) {
-    const typing = event.target.closest("input, textarea, dialog");
+    const typing = event.target.closest?.("input, textarea, dialog");
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "Escape" && !event.target.closest("dialog")) {
+    if (event.key === "Escape" && !event.target.closest?.("dialog")) {
       byId("hide").open = false;
       this.app.update({ search: "", zoom: [] });
       if (typing) byId("graph").focus();
@@ -165,7 +165,7 @@ class Controls {
     } else {
       const capture = app.data.header.captures[state.to];
       const otherMeasure = state.measure === "bytes" ? "blocks" : "bytes";
-      const other = totalsOf(app.data.tree, ownValues(app.data, state.moment, state.to, otherMeasure))[0];
+      const other = totalOf(app.data.header, state.moment, state.to, otherMeasure);
       one(
         MOMENT_NAMES[state.moment],
         amountText(root.weight, state.measure),

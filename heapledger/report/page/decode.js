@@ -1,7 +1,7 @@
 // decode.js: from the bytes that heapledger/report/_data.py makes to the call tree as arrays.
 //
 // A tree: parents, locations, ends (the node after the last one below), firstChild and nextSibling, all by node; node 0
-// is the root. Columns hold what changed from the capture before: nodes and their own bytes and blocks.
+// is the root. A column: nodes and their own bytes and blocks, all of them or those that differ from the column before.
 
 async function inflate(bytes) {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
@@ -56,20 +56,32 @@ function linkNodes(depths) {
   return { count, parents, ends, firstChild, nextSibling };
 }
 
-function readColumn(reader) {
+function readColumn(reader, whole) {
   const nodes = reader.read(Int32Array);
   for (let i = 1; i < nodes.length; i++) nodes[i] += nodes[i - 1];
-  return { nodes, bytes: reader.read(Float64Array), blocks: reader.read(Float64Array) };
+  return { whole, nodes, bytes: reader.read(Float64Array), blocks: reader.read(Float64Array) };
 }
 
-async function decode(compressed) {
+async function unwrap(compressed) {
   const bytes = await inflate(compressed);
   const length = new DataView(bytes.buffer).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
-  const reader = new ArrayReader(bytes, 4 + length, header.arrays);
+  return { header, reader: new ArrayReader(bytes, 4 + length, header.arrays) };
+}
+
+// Columns are those of the header, moment by moment and capture by capture; null where they are still to be asked for.
+async function decodeTree(compressed) {
+  const { header, reader } = await unwrap(compressed);
   const tree = linkNodes(reader.read(Int32Array));
   tree.locations = reader.read(Int32Array);
   const places = { file: reader.read(Int32Array), line: reader.read(Int32Array), function: reader.read(Int32Array) };
-  const columns = header.moments.map(() => header.captures.map(() => readColumn(reader)));
+  const given = header.columns.map((whole) => readColumn(reader, whole));
+  const width = header.captures.length;
+  const columns = header.moments.map((_, row) => header.captures.map((_, place) => given[row * width + place] ?? null));
   return { header, tree, places, columns };
+}
+
+async function decodeColumn(compressed) {
+  const { header, reader } = await unwrap(compressed);
+  return readColumn(reader, header.columns[0]);
 }

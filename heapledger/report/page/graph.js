@@ -114,7 +114,8 @@ class Graph {
       [this.focused, this.colours.focus, 2],
     ])
       this.outline(frame, colour, thick);
-    this.app.drawn = performance.now();
+    performance.clearMarks("heapledger-drawn");
+    performance.mark("heapledger-drawn");
   }
 
   drawBox(box, y) {

@@ -10,18 +10,19 @@ class App {
     this.table = new Table(this);
     this.timeline = new Timeline(this);
     this.controls = new Controls(this);
-    this.state = null;
+    this.state = null; // what is shown
+    this.wanted = null; // what is to be shown once its columns are there
     window.addEventListener("popstate", () => this.become(readAddress(data.header, location.hash)));
     window.addEventListener("hashchange", () => {
-      if (location.hash !== writeAddress(data.header, this.state)) this.become(readAddress(data.header, location.hash));
+      if (location.hash !== writeAddress(data.header, this.wanted))
+        this.become(readAddress(data.header, location.hash));
     });
   }
 
   update(changes) {
-    const before = this.state,
-      zooms = "zoom" in changes && String(changes.zoom) !== String(before.zoom);
-    this.become({ ...before, ...changes });
-    const address = writeAddress(this.data.header, this.state);
+    const zooms = "zoom" in changes && String(changes.zoom) !== String(this.wanted.zoom);
+    this.become({ ...this.wanted, ...changes });
+    const address = writeAddress(this.data.header, this.wanted);
     // Back leads out of a zoom; everything else is a change to the same page.
     if (zooms) history.pushState(null, "", address);
     else history.replaceState(null, "", address);
@@ -31,7 +32,20 @@ class App {
     this.update({ zoom: pathOf(frame).map((one) => one.location) });
   }
 
+  // Show a state, at once if all it needs is there.
   become(state) {
+    this.wanted = state;
+    const missing = missingColumns(this.data, state);
+    if (missing.length === 0) {
+      this.show(state);
+      return;
+    }
+    loadColumns(this.data, missing).then(() => {
+      if (this.wanted === state) this.show(state);
+    }, complain);
+  }
+
+  show(state) {
     const { state: before, data } = this;
     const differs = (...names) => before === null || names.some((name) => String(before[name]) !== String(state[name]));
     this.state = state;
@@ -52,6 +66,7 @@ class App {
     }
     if (differs("search")) this.found = this.names.search(state.search);
     this.tip.hide();
+    document.documentElement.dataset.ready = "true";
     this.controls.show();
     this.graph.show();
     this.timeline.show();
@@ -59,26 +74,26 @@ class App {
     else if (differs("search", "sort")) this.table.rows && this.table.fill();
   }
 
-  // The graph answers at once; the table, which adds up the whole tree, right after it.
+  // The graph answers at once; the table, which adds up the whole tree, when that has been seen.
   showTableSoon() {
     clearTimeout(this.tableTimer);
-    this.tableTimer = setTimeout(() => this.table.show());
+    requestAnimationFrame(() => {
+      clearTimeout(this.tableTimer);
+      this.tableTimer = setTimeout(() => this.table.show());
+    });
   }
+}
+
+function complain(error) {
+  byId("empty").hidden = false;
+  byId("graph").hidden = true;
+  byId("empty").replaceChildren(element("strong", {}, "This report cannot be shown"), String(error.message ?? error));
 }
 
 async function start() {
   applyTheme(theme());
-  try {
-    const data = await decode(bytesOfText(byId("data").textContent.trim()));
-    const app = new App(data);
-    app.become(readAddress(data.header, location.hash));
-    document.documentElement.dataset.ready = "true";
-  } catch (error) {
-    byId("empty").hidden = false;
-    byId("graph").hidden = true;
-    byId("empty").replaceChildren(element("strong", {}, "This report cannot be shown"), String(error));
-    throw error;
-  }
+  const data = await loadData();
+  new App(data).become(readAddress(data.header, location.hash));
 }
 
-start();
+start().catch(complain);

@@ -15,7 +15,6 @@ class Timeline {
     this.app = app;
     this.box = byId("timeline");
     this.captures = app.data.header.captures;
-    this.sums = new Map();
     this.dragged = null;
     byId("timeline-section").hidden = app.data.header.mode !== "series";
     if (app.data.header.mode !== "series") return;
@@ -33,23 +32,8 @@ class Timeline {
 
   // All bytes or blocks of each capture.
   totals() {
-    const { data, state } = this.app,
-      key = `${state.moment} ${state.measure}`;
-    if (!this.sums.has(key)) {
-      const own = new Float64Array(data.tree.count),
-        totals = [];
-      let total = 0;
-      for (const column of data.columns[data.header.moments.indexOf(state.moment)]) {
-        const values = column[state.measure];
-        for (let i = 0; i < values.length; i++) {
-          total += values[i] - own[column.nodes[i]];
-          own[column.nodes[i]] = values[i];
-        }
-        totals.push(total);
-      }
-      this.sums.set(key, totals);
-    }
-    return this.sums.get(key);
+    const { data, state } = this.app;
+    return this.captures.map((_, capture) => totalOf(data.header, state.moment, capture, state.measure));
   }
 
   times() {

@@ -6,12 +6,18 @@
 function ownValues(data, moment, capture, measure) {
   const own = new Float64Array(data.tree.count);
   const columns = data.columns[data.header.moments.indexOf(moment)];
-  for (let i = 0; i <= capture; i++) {
-    const { nodes } = columns[i],
-      values = columns[i][measure];
+  let first = capture;
+  while (!columns[first].whole) first--;
+  for (const column of columns.slice(first, capture + 1)) {
+    const { nodes } = column;
+    const values = column[measure];
     for (let k = 0; k < nodes.length; k++) own[nodes[k]] = values[k];
   }
   return own;
+}
+
+function totalOf(header, moment, capture, measure) {
+  return header.totals[header.moments.indexOf(moment) * header.captures.length + capture][measure];
 }
 
 function totalsOf(tree, own) {
