@@ -1,5 +1,6 @@
 # make demo       build heapledger, trace a small program with it
 # make test       lint, core unit tests, API tests and the interpreter's own test_tracemalloc, on one interpreter
+# make test-browser   the HTML report in a real browser (chromium, which is installed where possible)
 # make test-all   the last two on every supported interpreter (tools/interpreters finds or makes them)
 # make bench      measure, and write bench/RESULTS.md
 # make bench-snapshots   the same for snapshots and their analyses (ten minutes)
@@ -17,7 +18,7 @@ with = tools/with-interpreter
 c_files = $(wildcard src/*/*.[ch] heapledger/include/*.h tests/core/*.[ch] tests/api/*.[ch] tests/fuzz/*.[ch] bench/*.[ch])
 python_files = $(wildcard heapledger startup tests bench tools/*.py)
 
-.PHONY: demo test lint test-core test-api test-all fuzz bench bench-snapshots callgrind-check format clean
+.PHONY: demo test lint test-core test-api test-browser test-all fuzz bench bench-snapshots callgrind-check format clean
 
 demo:
 	$(with) $(PYTHON) python tools/demo.py
@@ -35,6 +36,9 @@ test-core:
 
 test-api:
 	$(with) $(PYTHON) tools/run-tests api
+
+test-browser:
+	$(with) $(PYTHON) tools/run-tests browser
 
 test-all:
 	tools/test-all
