@@ -24,16 +24,19 @@ def kind_of(filename):
     return "other" if filename.startswith("<") and filename.endswith(">") else "own"
 
 
-_PACKAGE = re.compile(
-    r"(?:/(?:site|dist)-packages/|/lib(?:64)?/python\d+(?:\.\d+)?t?/(?:lib-dynload/)?|<frozen )([^/.>]+)"
+_PACKAGES = (
+    re.compile(r"/(?:site|dist)-packages/([^/.]+)"),
+    re.compile(r"/lib(?:64)?/python\d+(?:\.\d+)?t?/(?:lib-dynload/)?([^/.]+)"),
+    re.compile(r"<frozen ([^/.>]+)"),
 )
 
 
 def package_of(filename):
     """The package that a file belongs to by its name; for a program's own files, their folder."""
-    found = _PACKAGE.search(filename)
-    if found is not None:
-        return found.group(1)
+    for pattern in _PACKAGES:
+        found = pattern.search(filename)
+        if found is not None:
+            return found.group(1)
     folder, slash, _ = filename.rpartition("/")
     return (folder or "/") if slash and not filename.startswith("<") else filename
 

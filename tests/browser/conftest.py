@@ -34,6 +34,7 @@ def open_page(browser):
         context = browser.new_context(**{"viewport": {"width": 1200, "height": 1000}, **options})
         contexts.append(context)
         page = context.new_page()
+        page.set_default_timeout(15_000)
         page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
         page.on("dialog", lambda dialog: (complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))

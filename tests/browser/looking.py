@@ -8,6 +8,7 @@ def choose(page, group, value):
 
 
 def point(page, row, x=12):
+    page.locator("#canvas").scroll_into_view_if_needed()
     box = page.locator("#canvas").bounding_box()
     return box["x"] + x, box["y"] + row * ROW + ROW // 2
 
@@ -43,6 +44,11 @@ def colour_at(page, row, x):
     )
 
 
+def address(page):
+    """What the address says after the #."""
+    return page.evaluate("location.hash")
+
+
 def path(page):
     return [button.text_content() for button in page.locator("#path button").all()]
 
@@ -60,7 +66,8 @@ def totals(page):
 def rows(page):
     """The table: [[cell, ...], ...]."""
     return page.evaluate(
-        "[...document.querySelectorAll('#table tbody tr')].map(row => [...row.cells].map(cell => cell.innerText.trim()))"
+        """[...document.querySelectorAll("#table tbody tr")].map(
+            (row) => [...row.cells].map((cell) => cell.innerText.trim()))"""
     )
 
 

@@ -3,21 +3,21 @@
 const MOMENT_NAMES = { live: "Alive at the end", peak: "At the peak", allocated: "Allocated in all" };
 
 function choices(id, options, chosen, choose) {
-  byId(id).replaceChildren(
-    ...(options.length < 2 ? [] : options).map(([value, text]) =>
-      element(
-        "button",
-        {
-          type: "button",
-          role: "radio",
-          "aria-checked": String(value === chosen),
-          "data-value": value,
-          onclick: () => choose(value),
-        },
-        text,
-      ),
+  const buttons = options.map(([value, text]) =>
+    element(
+      "button",
+      {
+        type: "button",
+        role: "radio",
+        "aria-checked": String(value === chosen),
+        "data-value": value,
+        "data-key": value,
+        onclick: () => choose(value),
+      },
+      text,
     ),
   );
+  refill(byId(id), ...(buttons.length > 1 ? buttons : []));
 }
 
 function theme() {
@@ -40,6 +40,7 @@ class Controls {
   constructor(app) {
     this.app = app;
     this.title();
+    this.hideList();
     byId("search").addEventListener("input", (event) => app.update({ search: event.target.value }));
     byId("theme").addEventListener("click", () => this.turnTheme());
     byId("help-button").addEventListener("click", () => byId("help").showModal());
@@ -177,27 +178,33 @@ class Controls {
     byId("totals").replaceChildren(...said);
   }
 
-  hiding() {
-    const { app } = this,
-      { header } = app.data,
-      hidden = app.state.hide;
-    byId("hide-count").textContent = hidden.length > 0 ? ` (${hidden.length})` : "";
+  hideList() {
+    const { app } = this;
+    const { header } = app.data;
     const there = new Set(header.kindOfFile.map((kind) => header.kinds[kind]));
+    const change = () => {
+      const checked = [...byId("hide-list").querySelectorAll("input:checked")].map((box) => box.name);
+      app.update({ hide: checked, zoom: [] });
+    };
     byId("hide-list").replaceChildren(
       ...header.kinds
         .filter((kind) => there.has(kind))
-        .map((kind) => {
-          const box = element("input", { type: "checkbox", name: kind });
-          box.checked = hidden.includes(kind);
-          box.addEventListener("change", () =>
-            app.update({
-              hide: header.kinds.filter((one) => (one === kind ? box.checked : hidden.includes(one))),
-              zoom: [],
-            }),
-          );
-          return element("label", {}, box, element("span", {}, KIND_NAMES[kind]), element("span", {}, kind));
-        }),
+        .map((kind) =>
+          element(
+            "label",
+            {},
+            element("input", { type: "checkbox", name: kind, onchange: change }),
+            element("span", {}, KIND_NAMES[kind]),
+            element("span", {}, kind),
+          ),
+        ),
     );
+  }
+
+  hiding() {
+    const hidden = this.app.state.hide;
+    byId("hide-count").textContent = hidden.length > 0 ? ` (${hidden.length})` : "";
+    for (const box of byId("hide-list").querySelectorAll("input")) box.checked = hidden.includes(box.name);
   }
 
   path() {
@@ -216,6 +223,7 @@ class Controls {
           "button",
           {
             type: "button",
+            "data-key": frame.depth,
             title: plainText(app.names.place(frame.location)),
             "aria-current": frame === app.zoomed ? "true" : null,
             onclick: () => app.zoomTo(frame),
@@ -225,7 +233,7 @@ class Controls {
       );
     }
     parts.push(element("span", { class: "between" }, shareText(app.zoomed.weight, app.frames.root.weight)));
-    byId("path").replaceChildren(...parts);
+    refill(byId("path"), ...parts);
   }
 
   matched() {

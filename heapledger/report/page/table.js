@@ -139,11 +139,11 @@ class Table {
         element(
           "th",
           { "aria-sort": sorted, scope: "col", class: column.id === "name" ? "name" : null },
-          element("button", { type: "button", onclick: () => this.sortBy(column.id) }, column.title + arrow),
+          element("button", { type: "button", "data-key": column.id, onclick: () => this.sortBy(column.id) }, column.title + arrow),
         ),
       );
     }
-    this.table.tHead.replaceChildren(head);
+    refill(this.table.tHead, head);
     const most = Math.max(...rows.map((row) => Math.abs(columns[0].value(row))), 1);
     this.table.tBodies[0].replaceChildren(...rows.slice(0, this.limit).map((row) => this.row(row, columns, most)));
     byId("more").hidden = rows.length <= this.limit;

@@ -52,6 +52,13 @@ function element(name, attributes = {}, ...content) {
   return made;
 }
 
+// Replace what is in an element without taking the focus from a part of it that comes again, under the same data-key.
+function refill(parent, ...content) {
+  const key = parent.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
+  parent.replaceChildren(...content);
+  if (key !== undefined) parent.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus();
+}
+
 function byId(id) {
   return document.getElementById(id);
 }
