@@ -49,6 +49,7 @@ def open_page(browser):
         page.wait_for_selector("#table tbody tr", state="attached")
         return page
 
+    open_page.complaints = complaints
     yield open_page
     for context in contexts:
         context.close()

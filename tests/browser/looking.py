@@ -37,8 +37,9 @@ def colour_at(page, row, x):
     return page.evaluate(
         """([row, x]) => {
             const canvas = document.getElementById("canvas"), ratio = window.devicePixelRatio;
-            const data = canvas.getContext("2d").getImageData(x * ratio, (row * 21 + 2) * ratio, 1, 1).data;
-            return [data[0], data[1], data[2]];
+            const copy = new OffscreenCanvas(1, 1).getContext("2d");
+            copy.drawImage(canvas, x * ratio, (row * 21 + 2) * ratio, 1, 1, 0, 0, 1, 1);
+            return [...copy.getImageData(0, 0, 1, 1).data.slice(0, 3)];
         }""",
         [row, x],
     )

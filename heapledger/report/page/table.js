@@ -139,7 +139,11 @@ class Table {
         element(
           "th",
           { "aria-sort": sorted, scope: "col", class: column.id === "name" ? "name" : null },
-          element("button", { type: "button", "data-key": column.id, onclick: () => this.sortBy(column.id) }, column.title + arrow),
+          element(
+            "button",
+            { type: "button", "data-key": column.id, onclick: () => this.sortBy(column.id) },
+            column.title + arrow,
+          ),
         ),
       );
     }

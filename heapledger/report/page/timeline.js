@@ -15,7 +15,8 @@ class Timeline {
     this.app = app;
     this.box = byId("timeline");
     this.captures = app.data.header.captures;
-    this.dragged = null;
+    this.dragged = null; // the capture at which a drag began
+    this.anchor = null; // the end of a range that stays when keys move the other
     byId("timeline-section").hidden = app.data.header.mode !== "series";
     if (app.data.header.mode !== "series") return;
     this.box.addEventListener("pointerdown", (event) => this.down(event));
@@ -146,13 +147,17 @@ class Timeline {
     if (from !== state.from || to !== state.to) this.app.update({ from, to });
   }
 
+  // Arrows move along; with Shift one end of a range stays where it was.
   press(event) {
-    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key],
-      { state } = this.app;
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const { state } = this.app;
     if (step === undefined) return;
     event.preventDefault();
-    const to = Math.min(Math.max(state.to + step, 0), this.captures.length - 1);
-    if (event.shiftKey) this.choose(state.from ?? state.to, to);
-    else this.choose(to, to);
+    const stays =
+      this.anchor === state.from || (this.anchor === state.to && state.from !== null) ? this.anchor : state.to;
+    const moves = state.from !== null && stays === state.to ? state.from : state.to;
+    const next = Math.min(Math.max(moves + step, 0), this.captures.length - 1);
+    this.anchor = event.shiftKey ? stays : next;
+    this.choose(this.anchor, next);
   }
 }
