@@ -46,7 +46,7 @@ def open_page(browser):
         )
         page.goto(address + fragment)
         page.wait_for_selector("html[data-ready]")
-        page.wait_for_selector("#table tbody tr", state="attached")
+        page.wait_for_selector("#table thead tr", state="attached")
         return page
 
     open_page.complaints = complaints

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 
+import heapledger
 import pytest
 import reports
 from looking import ROW, choose, hover_row, names_down, path, rows, totals, wait_for_table
@@ -36,6 +37,14 @@ def test_markup_in_names_is_text(open_page, odd_page):
     assert "%" in page.locator("#matched").text_content()
     page.mouse.click(*[value + 5 for value in page.locator("#canvas").bounding_box().values()][:2])
     assert path(page) == ["all"]
+
+
+def test_nothing_is_said_to_be_nothing(open_page, folder):
+    heapledger.Snapshot([], 1).dump(folder / "empty.hlsnap", format="hlsnap")
+    page = open_page(reports.make_page(folder / "empty.html", folder / "empty.hlsnap"))
+    assert "Nothing here" in page.locator("#empty").inner_text()
+    assert not page.locator("#graph").is_visible()
+    assert rows(page) == []
 
 
 @pytest.fixture(scope="module")
