@@ -8,6 +8,7 @@
 #                 does so too, once
 # make fuzz       fuzz the reader of .hlsnap files for SECONDS=60 (needs clang)
 # make callgrind-check   compare the instruction counts of the hook path with the recorded ones (needs valgrind)
+# make picture    make docs/report.png anew (needs chromium)
 # make format     format C and Python in place
 # make clean      forget build/
 #
@@ -20,7 +21,7 @@ with = tools/with-interpreter
 c_files = $(wildcard src/*/*.[ch] heapledger/include/*.h tests/core/*.[ch] tests/api/*.[ch] tests/fuzz/*.[ch] bench/*.[ch])
 python_files = $(wildcard heapledger startup tests bench tools/*.py)
 
-.PHONY: demo test lint test-core test-api test-browser test-all asan tsan memcheck failing fuzz bench bench-snapshots callgrind-check format clean
+.PHONY: demo test lint test-core test-api test-browser test-all picture asan tsan memcheck failing fuzz bench bench-snapshots callgrind-check format clean
 
 demo:
 	$(with) $(PYTHON) python tools/demo.py
@@ -47,6 +48,10 @@ test-all:
 
 asan tsan memcheck failing:
 	$(with) $(PYTHON) tools/hostile $@
+
+picture:
+	$(with) $(PYTHON) tools/browser
+	$(with) $(PYTHON) python -P tools/picture.py
 
 fuzz:
 	tools/fuzz $(SECONDS)

@@ -182,7 +182,7 @@ class Graph {
     let shown = text,
       width = context.measureText(shown).width;
     if (width > room) {
-      const kept = Math.floor((text.length * room) / width) - 1;
+      const kept = Math.floor((text.length * room) / width) - 2;
       if (kept < 2) return 0;
       shown = `${text.slice(0, kept)}…`;
       width = room;

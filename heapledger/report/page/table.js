@@ -17,11 +17,11 @@ function groupLocations(names, group) {
     labels = [],
     known = new Map();
   for (let location = 1; location < names.count; location++) {
-    const file = names.file(location),
-      name = names.label(location);
+    const file = names.file(location);
+    const [shown, name] = [shownFile(file), names.label(location)];
     const [text, label, detail] = {
-      function: () => [`${names.functionName(location)}\n${file}`, name, names.functionName(location) ? file : ""],
-      line: () => [String(location), name, names.place(location)],
+      function: () => [`${names.functionName(location)}\n${file}`, name, names.functionName(location) ? shown : ""],
+      line: () => [String(location), name, `${shown}:${names.line(location)}`],
       file: () => [file, shortFile(file), file],
       package: () => [names.package(location), names.package(location), KIND_NAMES[names.kind(location)]],
     }[group]();
@@ -183,7 +183,7 @@ class Table {
       if (column.share) {
         const bar = element("i"),
           part = app.zoomed.weight > 0 ? value / app.zoomed.weight : 0;
-        bar.style.width = `calc((100% - 80px) * ${Math.min(part, 1)})`;
+        bar.style.width = `calc((100% - 90px) * ${Math.min(part, 1)})`;
         line.append(element("td", { class: "share" }, bar, element("span", {}, shareText(value, app.zoomed.weight))));
       } else if (column.id === "change") {
         const bar = element("i", { class: value > 0 ? "grew" : "shrank" });
@@ -199,7 +199,7 @@ class Table {
         "td",
         { class: "name" },
         element("button", { type: "button", title: "Find in the graph", onclick: look }, plainText(row.label)),
-        element("small", {}, plainText(row.detail)),
+        element("small", { title: plainText(app.names.file(row.location)) }, plainText(row.detail)),
       ),
     );
     return line;

@@ -31,6 +31,12 @@ function shareText(part, whole) {
   return `${share < 0.05 && share > 0 ? "<0.1" : share.toFixed(1)}%`;
 }
 
+// A file of a library without the place where libraries are.
+function shownFile(name) {
+  const found = /(?:\/(?:site|dist)-packages\/|\/lib(?:64)?\/python\d[\d.]*t?\/)(?!site-packages\/)(.+)$/.exec(name);
+  return found === null ? name : found[1];
+}
+
 function shortFile(name) {
   const parts = name.split("/");
   return parts.length > 2 && !name.startsWith("<") ? parts.slice(-2).join("/") : name;
