@@ -16,6 +16,7 @@ EXAMPLE = """\
   heapledger report --confidential program.hlsnap -o to-show-others.html"""
 
 DEFAULT = "report.html"
+MANY_BYTES = 32 << 20
 
 
 def add_way(parser):
@@ -72,6 +73,8 @@ def run(options):
         raise Failure(f"cannot write {_text.printable(options.output)}: {_inputs.reason(error)}") from error
     kinds = {"one": "a page", "difference": "the difference", "series": f"a series of {len(subject.captures)}"}
     print(f"{_text.printable(options.output)}: {kinds[subject.mode]}, {_text.size(len(data))}", file=sys.stderr)
+    if len(data) > MANY_BYTES:
+        print("a page of this size takes long to open; heapledger open shows the same in pieces", file=sys.stderr)
     if os.path.isfile(options.output):
         print(f"open it in a browser: file://{_text.printable(os.path.abspath(options.output))}", file=sys.stderr)
     return 0

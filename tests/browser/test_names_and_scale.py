@@ -9,7 +9,7 @@ import sys
 import heapledger
 import pytest
 import reports
-from looking import ROW, choose, hover_row, names_down, path, rows, totals, wait_for_table
+from looking import ROW, address, choose, hover_row, names_down, path, rows, totals, wait_for_table
 
 STACKS = 100_000
 MOST_BYTES = 4 << 20
@@ -66,25 +66,34 @@ ZOOM = """(y) => new Promise((resolve) => {
 })"""
 
 
+def open_again(page):
+    """Seconds from the beginning of the load to the first drawing."""
+    page.goto("about:blank")
+    page.go_back()
+    page.wait_for_selector("html[data-ready]")
+    page.wait_for_function("performance.getEntriesByName('heapledger-ready').length > 0")
+    return page.evaluate("performance.getEntriesByName('heapledger-ready')[0].startTime") / 1000
+
+
+def zoom_again(page, row):
+    """Seconds from a click on a row of the whole graph to the drawing of what is zoomed to."""
+    page.keyboard.press("Escape")
+    page.wait_for_timeout(200)
+    took = page.evaluate(ZOOM, row * ROW + 10)
+    assert address(page).count(".") == row - 1
+    return took
+
+
 def test_a_hundred_thousand_stacks(open_page, big_page):
     assert big_page.stat().st_size <= MOST_BYTES
     page = open_page(big_page)
-    # Other programs may take the processor meanwhile; the best of a few tries is ours.
-    opened = [page.evaluate("performance.timeOrigin && performance.getEntriesByName('heapledger-ready')[0].startTime")]
-    for _ in range(2):
-        page.reload()
-        page.wait_for_selector("html[data-ready]")
-        opened.append(page.evaluate("performance.getEntriesByName('heapledger-ready')[0].startTime"))
-    assert min(opened) / 1000 < MOST_TO_OPEN, opened
-    zoomed = []
-    for row in (8, 5, 3, 2):
-        zoomed.append(page.evaluate(ZOOM, row * ROW + 10))
-        page.wait_for_timeout(300)
-    assert len(path(page)) > 5
+    # Other programs may take the processor meanwhile: the best of a few tries is ours.
+    opened = [open_again(page) for _ in range(3)]
+    assert min(opened) < MOST_TO_OPEN, opened
+    for row in (3, 8, 12):
+        zoomed = [zoom_again(page, row) for _ in range(4)]
+        assert min(zoomed) < MOST_TO_ZOOM, zoomed
     page.keyboard.press("Escape")
-    page.wait_for_timeout(300)
-    zoomed.append(page.evaluate(ZOOM, 8 * ROW + 10))
-    assert sorted(zoomed)[len(zoomed) // 2] < MOST_TO_ZOOM, zoomed
     choose(page, "view", "inverted")
     assert len(names_down(page, 3)) == 3
 
