@@ -33,12 +33,16 @@ def write(path, *sizes):
 
 
 def capture_series(folder, count=4):
-    """Files of this process, taken one after the other."""
-    names, kept = [], []
+    """Files of this process, taken one after the other; in the third, what the others have is gone."""
+    names, kept, other = [], [], []
     heapledger.start(5)
     try:
         for number in range(count):
-            kept.append([bytearray(1000) for _ in range(10 * (number + 1))])
+            if number == 2:
+                del kept[:]
+                other.append(bytearray(500))
+            else:
+                kept.append([bytearray(1000) for _ in range(10 * (number + 1))])
             names.append(str(folder / f"step{number}.hlsnap"))
             heapledger.take_capture().dump(names[-1])
     finally:

@@ -39,6 +39,17 @@ def test_markup_in_names_is_text(open_page, odd_page):
     assert path(page) == ["all"]
 
 
+def test_recursion_counts_once(open_page, folder):
+    traces = [(0, 1000, (("inner.py", 1),) + (("again.py", 2),) * 3, 4), (0, 3000, (("other.py", 1),), 1)]
+    heapledger.Snapshot(traces, 4).dump(folder / "recursion.hlsnap", format="hlsnap")
+    page = open_page(reports.make_page(folder / "recursion.html", folder / "recursion.hlsnap"))
+    assert {row[-1]: row[2] for row in rows(page)} == {
+        "again.py": "0.98 KiB",
+        "inner.py": "0.98 KiB",
+        "other.py": "2.93 KiB",
+    }
+
+
 def test_nothing_is_said_to_be_nothing(open_page, folder):
     heapledger.Snapshot([], 1).dump(folder / "empty.hlsnap", format="hlsnap")
     page = open_page(reports.make_page(folder / "empty.html", folder / "empty.hlsnap"))
