@@ -6,7 +6,7 @@ only who knows the address, which has a random token in it.
 
 import sys
 
-from heapledger.command import Failure, _inputs, report
+from heapledger.command import Failure, _inputs, _progress, report
 
 EXAMPLE = """\
   heapledger open huge.hlsnap
@@ -33,7 +33,8 @@ def run(options):
     from heapledger.report import _server, _subject
 
     subject = _subject.load(options.files, options.way)
-    pieces = _server.Pieces(report.title_of(subject, options.confidential), subject, options.confidential)
+    with _progress.show("adding up the stacks", 1, subject.is_long):
+        pieces = _server.Pieces(report.title_of(subject, options.confidential), subject, options.confidential)
     try:
         server = _server.Server(pieces, options.port)
     except OSError as error:

@@ -7,7 +7,7 @@ are of one process, else their sum.
 import os
 import sys
 
-from heapledger.command import Failure, _inputs, _text
+from heapledger.command import Failure, _inputs, _progress, _text
 
 EXAMPLE = """\
   heapledger report program.hlsnap -o report.html
@@ -63,7 +63,8 @@ def run(options):
     from heapledger.report import _data, _page, _subject
 
     subject = _subject.load(options.files, options.way)
-    encoded = _data.to_text(_data.encode(subject, options.confidential))
+    with _progress.show("adding up the stacks", 1, subject.is_long):
+        encoded = _data.to_text(_data.encode(subject, options.confidential))
     page = _page.make(title_of(subject, options.confidential), encoded)
     data = page.encode("utf-8", "replace")
     try:

@@ -12,9 +12,11 @@ import dataclasses
 import os
 
 import heapledger
-from heapledger.command import Failure, _inputs
+from heapledger.command import Failure, _inputs, _progress
 
 MOMENTS = ("live", "peak", "allocated")
+MANY_FILES = 10
+MANY_BYTES = 4 << 20  # a second's work
 
 
 @dataclasses.dataclass
@@ -23,6 +25,7 @@ class Subject:
     captures: list
     labels: list  # a name for each: the file's
     moments: tuple  # those that all captures have
+    is_long: bool  # whether adding up its stacks takes so long that somebody should be told
 
     @property
     def snapshots(self):
@@ -57,34 +60,47 @@ def _choose(captures, way):
     return "series" if _are_series(captures) else "merge"
 
 
+def _size_of(filename):
+    """Bytes; what cannot be read is noticed by whoever reads it."""
+    try:
+        return os.stat(filename).st_size
+    except OSError:
+        return 0
+
+
+def _load_all(filenames, is_long):
+    with _progress.show("reading", len(filenames), is_long) as progress:
+        captures = []
+        for filename in filenames:
+            captures.append(_inputs.load_one(filename))
+            progress.advance(1)
+        return captures
+
+
+def _merge(captures):
+    try:
+        return heapledger.Capture.merge(captures)
+    except (OverflowError, MemoryError, ValueError) as error:
+        raise Failure(f"cannot merge these files: {str(error) or 'there is not enough memory'}") from error
+
+
 def load(filenames, way=None):
     """The subject of these files; `way` is None, "merge", "difference" or "series"."""
     if way == "difference" and len(filenames) != 2:
         raise Failure(f"a difference is that of two files, not of {len(filenames)}")
-    if way == "merge":
-        return _of("one", [_inputs.load(filenames)], [_label(filenames)])
-    captures = [_inputs.load([filename]) for filename in filenames]
+    is_long = sum(map(_size_of, filenames)) > MANY_BYTES
+    captures = _load_all(filenames, is_long or len(filenames) > MANY_FILES)
     way = _choose(captures, way)
-    if way == "merge":
-        try:
-            return _of("one", [heapledger.Capture.merge(captures)], [_label(filenames)])
-        except (OverflowError, MemoryError) as error:
-            raise Failure(f"cannot merge these files: {error or 'there is not enough memory'}") from error
     labels = [os.path.basename(os.fsdecode(filename)) for filename in filenames]
-    if way == "series":
+    if len(captures) == 1:
+        way = "one"
+    elif way == "merge":
+        way, captures, labels = "one", [_merge(captures)], [f"{labels[0]} and {len(labels) - 1} more"]
+    elif way == "series":
         order = sorted(range(len(captures)), key=lambda index: _time_of(captures[index]))
         captures = [captures[index] for index in order]
         labels = [labels[index] for index in order]
-    return _of("one" if len(captures) == 1 else way, captures, labels)
-
-
-def _label(filenames):
-    first = os.path.basename(os.fsdecode(filenames[0]))
-    return first if len(filenames) == 1 else f"{first} and {len(filenames) - 1} more"
-
-
-def _of(mode, captures, labels):
     moments = tuple(name for name in MOMENTS if all(getattr(capture, name) is not None for capture in captures))
     if not moments:
         raise Failure("the files have no moment in common")
-    return Subject(mode, captures, labels, moments)
+    return Subject(way, captures, labels, moments, is_long)

@@ -132,6 +132,17 @@ def test_files_of_several_processes_are_merged(tmp_path):
         _subject.load(names, "difference")
 
 
+def test_files_without_a_moment_in_common(tmp_path):
+    (name,) = capture_series(tmp_path, 1)
+    names = []
+    for moment in ("live", "peak"):
+        names.append(str(tmp_path / f"{moment}.hlsnap"))
+        heapledger.Capture.load(name).select(moment).dump(names[-1])
+    for way in (None, "merge", "series"):
+        with pytest.raises(Failure, match="no moment in common"):
+            _subject.load(names, way)
+
+
 def test_a_served_column_is_that_of_the_page(tmp_path):
     subject = _subject.load(capture_series(tmp_path))
     tree = _data.Tree(subject.snapshots)

@@ -4,6 +4,7 @@
 // is the root. A column: nodes and their own bytes and blocks, all of them or those that differ from the column before.
 
 async function inflate(bytes) {
+  if (!("DecompressionStream" in window)) throw new Error("This browser is too old: it needs DecompressionStream.");
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
