@@ -1,5 +1,6 @@
 # make demo       build heapledger, trace a small program with it
 # make test       lint, core unit tests, API tests and the interpreter's own test_tracemalloc, on one interpreter
+# make test-browser   the HTML report in a real browser (chromium, which is installed where possible)
 # make test-all   the last two on every supported interpreter (tools/interpreters finds or makes them)
 # make bench      measure, and write bench/RESULTS.md
 # make bench-snapshots   the same for snapshots and their analyses (ten minutes)
@@ -10,6 +11,8 @@
 # make callgrind-check   compare the instruction counts of the hook path with the recorded ones (needs valgrind)
 # make real-programs     the interpreter's own tests, pip, black and pytest, with and without `heapledger run`; PROGRAMS
 #                        selects some
+
+# make picture    make docs/report.png anew (needs chromium)
 # make format     format C and Python in place
 # make clean      forget build/
 #
@@ -23,7 +26,7 @@ c_files = $(wildcard src/*/*.[ch] heapledger/include/*.h tests/core/*.[ch] tests
 python_files = $(wildcard heapledger startup tests bench tools/*.py)
 
 .PHONY: demo test lint test-core test-api test-all asan tsan memcheck failing fuzz bench bench-snapshots \
-    callgrind-check real-programs format clean bench-commands
+    callgrind-check real-programs format clean bench-commands test-browser picture
 
 demo:
 	$(with) $(PYTHON) python tools/demo.py
@@ -42,11 +45,18 @@ test-core:
 test-api:
 	$(with) $(PYTHON) tools/run-tests api
 
+test-browser:
+	$(with) $(PYTHON) tools/run-tests browser
+
 test-all:
 	tools/test-all
 
 asan tsan memcheck failing:
 	$(with) $(PYTHON) tools/hostile $@
+
+picture:
+	$(with) $(PYTHON) tools/browser
+	$(with) $(PYTHON) python -P tools/picture.py
 
 fuzz:
 	tools/fuzz $(SECONDS)
