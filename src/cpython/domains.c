@@ -34,6 +34,8 @@ static visit visit_begin(void)
         v.fast = hl_gate_enter_favoured(&hl_hooks_gate);
     else
         hl_gate_enter(&hl_hooks_gate);
+    if (v.thread == NULL)
+        v.thread = hl_frames_detached();
     return v;
 }
 
