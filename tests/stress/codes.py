@@ -1,4 +1,4 @@
-"""Code objects made and destroyed without end: what is kept of them names their own file and line, and tables stay flat."""
+"""Code objects made and destroyed without end: their blocks name their own file and line, and tables stay flat."""
 
 import gc
 import sys

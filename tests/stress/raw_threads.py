@@ -1,4 +1,4 @@
-"""Threads without the GIL allocate in one and free in another, while everything that the tracer can do is done to it."""
+"""Threads without the GIL allocate in one and free in another, while all that can be done to the tracer is done."""
 
 import os
 import tempfile
@@ -53,9 +53,13 @@ ACTIONS += [snapshot, peak, capture, dump, validate, validate, objects]
 
 def several_at_once():
     """The same actions by three threads: starts, stops and clears that overlap."""
-    threads = [threading.Thread(target=lambda: [action() for action in chosen]) for chosen in
-               [choices.sample([start, heapledger.stop, heapledger.clear_traces, heapledger.reset_peak, validate], 3)
-                for _ in range(3)]]  # fmt: skip
+    ways = [start, heapledger.stop, heapledger.clear_traces, heapledger.reset_peak, validate]
+
+    def act(actions):
+        for action in actions:
+            action()
+
+    threads = [threading.Thread(target=act, args=(choices.sample(ways, 3),)) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:

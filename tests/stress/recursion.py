@@ -51,7 +51,7 @@ def base_depth():
 
 
 def body(limit):
-    for _ in range(6):
+    for _ in range(3):
         check(choices.randrange(1, 700), limit)
         kept = []
         try:
@@ -70,7 +70,7 @@ def main():
     threading.stack_size(64 << 20)
     for _ in rounds():
         limit = choices.choice((1, 2, 25, 900, 65535))
-        sys.setrecursionlimit(choices.choice((900, 1000, 5000)))
+        sys.setrecursionlimit(5000 if limit <= 25 else 1000)
         heapledger.start(limit)
         if choices.random() < 0.5:
             body(limit)
