@@ -5,7 +5,8 @@
 # make bench-snapshots   the same for snapshots and their analyses (ten minutes)
 # make asan, tsan, memcheck, failing   the extension and the core under hostile conditions (tools/hostile); test-all
 #                 does so too, once
-# make fuzz       fuzz the reader of .hlsnap files for SECONDS=60 (needs clang)
+# make fuzz       fuzz the reader of .hlsnap files, the filters, the line-table decoder and the ledger, each for
+#                 SECONDS=60 (needs clang)
 # make callgrind-check   compare the instruction counts of the hook path with the recorded ones (needs valgrind)
 # make format     format C and Python in place
 # make clean      forget build/
@@ -16,7 +17,7 @@
 PYTHON ?= python3
 SECONDS ?= 60
 with = tools/with-interpreter
-c_files = $(wildcard src/*/*.[ch] heapledger/include/*.h tests/core/*.[ch] tests/api/*.[ch] tests/fuzz/*.[ch] bench/*.[ch])
+c_files = $(wildcard src/*/*.[ch] heapledger/include/*.h tests/core/*.[ch] tests/api/*.[ch] tests/fuzz/*.[ch] tests/stress/*.[ch] bench/*.[ch])
 python_files = $(wildcard heapledger startup tests bench tools/*.py)
 
 .PHONY: demo test lint test-core test-api test-all asan tsan memcheck failing fuzz bench bench-snapshots callgrind-check format clean
