@@ -71,7 +71,7 @@ class Churn:
 
     SIZES = range(4_000, 4_040)  # what nothing else allocates for long
     SLOTS = 200
-    BATCH = 500
+    BATCH = 2000
 
     def __init__(self, threads):
         library = ctypes.CDLL(str(build_churn()))

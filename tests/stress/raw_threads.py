@@ -3,6 +3,7 @@
 import os
 import tempfile
 import threading
+import time
 
 import heapledger
 from common import CHURN_PLACE, Churn, choices, consistent, live, rounds, whole
@@ -79,6 +80,7 @@ def measured(churn):
     for _ in range(5):
         snapshot()
         objects()
+        time.sleep(0.01)
     churn.rest()
     counts, places = live(Churn.SIZES)
     assert counts == churn.model(), (counts, churn.model())
