@@ -127,17 +127,11 @@ typedef void action(const call *c);
 
 static __attribute__((noinline)) void visit_slowly(action *act, bool favoured, bool attached, call *c)
 {
-    if (favoured) {
-        bool fast = hl_gate_enter_favoured(&hl_hooks_gate);
-        act(c);
-        hl_gate_leave_favoured(&hl_hooks_gate, fast);
-    } else {
-        hl_gate_enter(&hl_hooks_gate);
-        if (!attached && c->thread == NULL)
-            c->thread = hl_frames_detached();
-        act(c);
-        hl_gate_leave(&hl_hooks_gate);
-    }
+    bool fast = hl_gate_enter_by(&hl_hooks_gate, favoured);
+    if (!attached && c->thread == NULL)
+        c->thread = hl_frames_detached();
+    act(c);
+    hl_gate_leave_favoured(&hl_hooks_gate, fast);
 }
 
 HL_INLINE void visit(action *act, bool attached, void *block, size_t size, detached *old)

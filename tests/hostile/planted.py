@@ -3,8 +3,8 @@
     tools/with-interpreter 3.11 python tests/hostile/planted.py [NAME...]
 
 A planted bug is a change of a few words in one source file. It is made in a copy of the sources below build/, which is
-built there and used for nothing else; so the product never has any of this in it. The words must occur exactly once: a bug
-that no longer fits is a failure too. Bugs that need a newer interpreter than this one are left out, and said so.
+built there and used for nothing else; so the product never has any of this in it. The words must occur exactly once: a
+bug that no longer fits is a failure too. Bugs that need a newer interpreter than this one are left out, and said so.
 """
 
 import dataclasses
@@ -93,8 +93,8 @@ BUGS = [
         "recursion",
         "callers below the newest frame are not checked",
         "src/cpython/shadow_sync.h",
-        "    uint32_t low = check(shadow, ledger, top, shadow->window - fresh);",
-        "    uint32_t low = fresh == 0 ? check(shadow, ledger, top, 1) : check(shadow, ledger, top, shadow->window - fresh);",
+        "check(shadow, ledger, top, shadow->window - fresh);",
+        "check(shadow, ledger, top, fresh == 0 ? 1 : shadow->window - fresh);",
     ),
     Bug(
         "generators",
