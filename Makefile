@@ -8,6 +8,9 @@
 #                 does so too, once
 # make bench-commands    the same for the command line on a big snapshot (a few minutes)
 # make fuzz       fuzz the reader of .hlsnap files for SECONDS=60 (needs clang)
+
+# make fuzz       fuzz the reader of .hlsnap files, the filters, the line-table decoder and the ledger, each for
+#                 SECONDS=60 (needs clang)
 # make callgrind-check   compare the instruction counts of the hook path with the recorded ones (needs valgrind)
 # make real-programs     the interpreter's own tests, pip, black and pytest, with and without `heapledger run`; PROGRAMS
 #                        selects some
@@ -22,7 +25,7 @@
 PYTHON ?= python3
 SECONDS ?= 60
 with = tools/with-interpreter
-c_files = $(wildcard src/*/*.[ch] heapledger/include/*.h tests/core/*.[ch] tests/api/*.[ch] tests/fuzz/*.[ch] bench/*.[ch])
+c_files = $(wildcard src/*/*.[ch] heapledger/include/*.h tests/core/*.[ch] tests/api/*.[ch] tests/fuzz/*.[ch] tests/stress/*.[ch] bench/*.[ch])
 python_files = $(wildcard heapledger startup tests bench tools/*.py)
 
 .PHONY: demo test lint test-core test-api test-all asan tsan memcheck failing fuzz bench bench-snapshots \
