@@ -1,6 +1,7 @@
 # make demo       build heapledger, trace a small program with it
 # make test       lint, core unit tests, API tests and the interpreter's own test_tracemalloc, on one interpreter
 # make test-all   the last two on every supported interpreter (tools/interpreters finds or makes them)
+# make regrtest   the interpreter's own regression suite, untraced and traced, compared; SELECTION=quick|soak|all (all)
 # make bench      measure, and write bench/RESULTS.md
 # make bench-snapshots   the same for snapshots and their analyses (ten minutes)
 # make fuzz       fuzz the reader of .hlsnap files for SECONDS=60 (needs clang)
@@ -8,16 +9,17 @@
 # make format     format C and Python in place
 # make clean      forget build/
 #
-# PYTHON selects the interpreter of demo, test and bench: a command, or a version such as 3.15. With CI=true compiler
+# PYTHON selects the interpreter of demo, test, regrtest and bench: a command, or a version such as 3.15. With CI=true compiler
 # warnings are errors and a missing interpreter fails. Environments and builds live in build/ and are made as needed.
 
 PYTHON ?= python3
 SECONDS ?= 60
+SELECTION ?= all
 with = tools/with-interpreter
 c_files = $(wildcard src/*/*.[ch] heapledger/include/*.h tests/core/*.[ch] tests/api/*.[ch] tests/fuzz/*.[ch] bench/*.[ch])
 python_files = $(wildcard heapledger startup tests bench tools/*.py)
 
-.PHONY: demo test lint test-core test-api test-all fuzz bench bench-snapshots callgrind-check format clean
+.PHONY: demo test lint test-core test-api test-all regrtest fuzz bench bench-snapshots callgrind-check format clean
 
 demo:
 	$(with) $(PYTHON) python tools/demo.py
@@ -38,6 +40,9 @@ test-api:
 
 test-all:
 	tools/test-all
+
+regrtest:
+	$(with) $(PYTHON) python tests/regrtest/run.py $(SELECTION)
 
 fuzz:
 	tools/fuzz $(SECONDS)
