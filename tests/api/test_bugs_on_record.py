@@ -13,9 +13,9 @@ import textwrap
 
 import extension
 import pytest
-from children import TIMEOUT, run
+from children import run
 
-HANG = 3  # seconds after which a child that is known to hang is taken to do so
+HANG = 2  # seconds after which a child that is known to hang is taken to do so
 WRONG = 7  # the status of a child that has met a wrong answer
 
 PRELUDE = f"""
@@ -47,25 +47,30 @@ def folder(tmp_path_factory):
     return extension.build(tmp_path_factory.mktemp("bugs"), name="bugs_on_record", source=source)
 
 
-def shown(endings, source, folder, *options):
-    """The standard library ends it like this on the releases that `endings` names; on others nothing is claimed.
-
-    "hangs", "crashed" (by a signal), or "wrong": the child has found a wrong answer and said so by its status."""
-    expected = endings.get(platform.python_version())
-    if expected is None:
-        return
+def stdlib_ends(source, folder, *options):
+    """How the standard library ends it: "well", "hangs", "crashed" (by a signal), or "wrong", which the child has found."""
     command = [sys.executable, *options, "-c", PRELUDE + textwrap.dedent(source), "tracemalloc", str(folder)]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         assert child.stdout.readline() == "ready\n"
-        status = child.wait(timeout=HANG if expected == "hangs" else TIMEOUT)
-        found = {0: "well", WRONG: "wrong"}.get(status, "crashed" if status < 0 else f"status {status}")
+        status = child.wait(timeout=HANG)
+        return {0: "well", WRONG: "wrong"}.get(status, "crashed" if status < 0 else f"status {status}")
     except subprocess.TimeoutExpired:
-        found = "hangs"
+        return "hangs"
     finally:
         child.kill()
         child.communicate()
-    assert found == expected
+
+
+def shown(endings, source, folder, *options):
+    """The standard library ends it like this on the releases that `endings` names; on others nothing is claimed.
+
+    "breaks": it crashes or hangs, as memory happens to be, at the latest at the fifth attempt."""
+    expected = endings.get(platform.python_version())
+    if expected == "breaks":
+        assert any(stdlib_ends(source, folder, *options) in ("crashed", "hangs") for _ in range(5))
+    elif expected is not None:
+        assert stdlib_ends(source, folder, *options) == expected
 
 
 def ours(source, folder, *options, **variables):
@@ -78,6 +83,7 @@ def ours(source, folder, *options, **variables):
 WAIT_WITH_THE_GIL = """
     import bugs_on_record
     engine.start()
+    sys.setswitchinterval(1000)  # nor is the GIL given up between the two calls
     bugs_on_record.begin("{kind}", 4)
     bugs_on_record.end(True)
     consistent()
@@ -101,13 +107,12 @@ def test_gh_155725_allocating_without_the_gil(folder):
     """The same with the raw allocator, which may be called without the GIL and so must not wait for it."""
     source = WAIT_WITH_THE_GIL.format(kind="allocate")
     ours(source, folder)
-    shown(dict.fromkeys(["3.11.7", "3.12.1", "3.13.0"], "hangs"), source, folder)
+    shown(dict.fromkeys(["3.11.7", "3.12.1", "3.13.0", "3.14.10"], "hangs"), source, folder)
 
 
 def test_gh_139116_stopping_while_others_report(folder):
     """stop() held the tables' lock and waited for all threads to halt; one of them waited for that lock."""
-    ours(
-        """
+    source = """
         import bugs_on_record
         bugs_on_record.begin("both for long", 3)
         for number in range(300):
@@ -116,9 +121,9 @@ def test_gh_139116_stopping_while_others_report(folder):
             engine.stop()
         bugs_on_record.end(False)
         consistent()
-        """,
-        folder,
-    )
+    """
+    ours(source, folder)
+    shown(dict.fromkeys(["3.11.7", "3.12.1", "3.13.0"], "breaks"), source, folder)
 
 
 def test_gh_144763_the_gil_is_not_given_up(folder):
@@ -170,16 +175,15 @@ def test_gh_128679_stopped_while_a_report_waits(folder):
         consistent()
     """
     ours(source, folder)
-    shown(dict.fromkeys(["3.11.7", "3.12.1", "3.13.0"], "crashed"), source, folder)
+    shown(dict.fromkeys(["3.11.7", "3.12.1", "3.13.0"], "breaks"), source, folder)
 
 
 def test_gh_143143_threads_report_through_start_and_stop(folder):
     """The interpreter's own test of such races crashed: a thread's state was freed under it. Ours makes no states."""
-    ours(
-        """
+    source = """
         import bugs_on_record
         bugs_on_record.begin("both for long", 8)
-        end = time.monotonic() + 1
+        end = time.monotonic() + 0.5
         while time.monotonic() < end:
             engine.start()
             engine.clear_traces()
@@ -187,9 +191,9 @@ def test_gh_143143_threads_report_through_start_and_stop(folder):
             engine.stop()
         bugs_on_record.end(False)
         consistent()
-        """,
-        folder,
-    )
+    """
+    ours(source, folder)
+    shown(dict.fromkeys(["3.11.7", "3.12.1", "3.13.0"], "breaks"), source, folder)
 
 
 def test_gh_126314_snapshots_while_others_clear(folder):
@@ -198,7 +202,7 @@ def test_gh_126314_snapshots_while_others_clear(folder):
         """
         engine.start(3)
         import inspect
-        end, problems = time.monotonic() + 1, []
+        end, problems = time.monotonic() + 0.5, []
         def snapshots():
             while time.monotonic() < end:
                 kept = [bytes(5000) for _ in range(10)]
@@ -224,7 +228,7 @@ def test_gh_126315_every_function_in_threads(folder):
     """Assertions failed when threads started, stopped and asked at once. (Free-threaded builds.)"""
     ours(
         """
-        end, unexpected = time.monotonic() + 1, []
+        end, unexpected = time.monotonic() + 0.5, []
         def bad_start():
             try:
                 engine.start(memoryview(bytearray(b"abc\\xe9\\xff")))
@@ -261,14 +265,14 @@ assert engine.get_traced_memory()[0] > 0
 engine.stop()
 """
     ours(source + "consistent()\n_interpreters.destroy(interpreter)\n", folder, "-W", "ignore")
-    shown({"3.11.7": "hangs", "3.12.1": "crashed"}, source, folder)
+    shown({"3.11.7": "hangs", "3.12.1": "breaks"}, source, folder)
 
 
 def test_gh_134604_traced_from_the_start(folder):
     """With tracing on from the start, creating an interpreter crashed at exit."""
     source = f"{INTERPRETERS}\n_interpreters.create()\n"
     ours("assert engine.is_tracing()\n" + source, folder, "-W", "ignore", HEAPLEDGER="1")
-    shown({"3.11.7": "hangs", "3.14.10": "crashed"}, source, folder, "-X", "tracemalloc")
+    shown({"3.11.7": "hangs", "3.12.1": "breaks", "3.14.10": "breaks"}, source, folder, "-X", "tracemalloc")
 
 
 def test_gh_144172_interpreters_destroyed_while_tracing(folder):
@@ -284,7 +288,7 @@ names = {{frame[0] for trace in engine._get_traces() for frame in trace[2]}}
 assert all(isinstance(name, str) and name.isprintable() for name in names)
 """
     ours(source + "consistent()\n", folder, "-W", "ignore")
-    shown({"3.11.7": "hangs", "3.13.0": "hangs", "3.14.10": "crashed"}, source, folder)
+    shown(dict.fromkeys(["3.11.7", "3.12.1", "3.13.0", "3.14.10"], "breaks"), source, folder)
 
 
 # Wrong or lost
@@ -364,10 +368,10 @@ def test_gh_79234_objects_from_freelists(folder):
     source = """
         engine.start()
         def first():
-            return {}, [], 1.5 * float("2"), tuple([1, 2])
+            return {}, [], 1.5 * float("2")
         def second():
-            return {}, [], 1.5 * float("2"), tuple([1, 2])
-        held = [({}, [], float(number), tuple([number, number])) for number in range(300)]
+            return {}, [], 1.5 * float("2")
+        held = [({}, [], float(number)) for number in range(300)]
         del held  # what the freelists have now is known
         known = wrong = 0
         for _ in range(50):
@@ -378,7 +382,7 @@ def test_gh_79234_objects_from_freelists(folder):
                     known += 1
                     wrong += found[-1].lineno != second.__code__.co_firstlineno + 1
         consistent()
-        assert known > 150
+        assert known > 100
         sys.exit(WRONG if wrong else 0)
     """
     if sys.version_info >= (3, 13):
