@@ -4,13 +4,16 @@
 # make regrtest   the interpreter's own regression suite, untraced and traced, compared; SELECTION=quick|soak|all (all)
 # make bench      measure, and write bench/RESULTS.md
 # make bench-snapshots   the same for snapshots and their analyses (ten minutes)
+# make asan, tsan, memcheck, failing   the extension and the core under hostile conditions (tools/hostile); test-all
+#                 does so too, once
 # make fuzz       fuzz the reader of .hlsnap files for SECONDS=60 (needs clang)
 # make callgrind-check   compare the instruction counts of the hook path with the recorded ones (needs valgrind)
 # make format     format C and Python in place
 # make clean      forget build/
 #
-# PYTHON selects the interpreter of demo, test, regrtest and bench: a command, or a version such as 3.15. With CI=true compiler
-# warnings are errors and a missing interpreter fails. Environments and builds live in build/ and are made as needed.
+# PYTHON selects the interpreter of demo, test, regrtest and bench: a command, or a version such as 3.15. With CI=true
+# compiler warnings are errors and a missing interpreter fails. Environments and builds live in build/ and are made as
+# needed.
 
 PYTHON ?= python3
 SECONDS ?= 60
@@ -19,7 +22,8 @@ with = tools/with-interpreter
 c_files = $(wildcard src/*/*.[ch] heapledger/include/*.h tests/core/*.[ch] tests/api/*.[ch] tests/fuzz/*.[ch] bench/*.[ch])
 python_files = $(wildcard heapledger startup tests bench tools/*.py)
 
-.PHONY: demo test lint test-core test-api test-all regrtest fuzz bench bench-snapshots callgrind-check format clean
+.PHONY: demo test lint test-core test-api test-all asan tsan memcheck failing regrtest fuzz bench \
+    bench-snapshots callgrind-check format clean
 
 demo:
 	$(with) $(PYTHON) python tools/demo.py
@@ -40,6 +44,9 @@ test-api:
 
 test-all:
 	tools/test-all
+
+asan tsan memcheck failing:
+	$(with) $(PYTHON) tools/hostile $@
 
 regrtest:
 	$(with) $(PYTHON) python tests/regrtest/run.py $(SELECTION)

@@ -1,8 +1,9 @@
 """heapledger: the API of tracemalloc on a ledger kept in C.
 
 ``import heapledger as tracemalloc`` is all that a program changes. Names, arguments, results and errors are those of
-the standard library's module; ``take_peak_snapshot``, ``take_allocation_snapshot``, ``allocated``, ``install``,
-``uninstall``, ``memory``, ``lost_records``, ``SnapshotFormatError`` and ``get_include`` are additions.
+the standard library's module; ``take_peak_snapshot``, ``take_allocation_snapshot``, ``take_capture``, ``Capture``,
+``trace``, ``track_leaks``, ``allocated``, ``install``, ``uninstall``, ``memory``, ``lost_records``,
+``SnapshotFormatError`` and ``get_include`` are additions.
 
 ``Filter(False, heapledger.__file__)`` must hide all that this package allocates, so what the ledger's own functions
 allocate is not entered at all: the C code brackets itself, the few Python functions that run later enter ``_OwnWork``,
@@ -41,6 +42,7 @@ from heapledger._ledger import (
     start,
     stop,
     take_allocation_snapshot,
+    take_capture,
     take_peak_snapshot,
     take_snapshot,
 )
@@ -48,8 +50,10 @@ from heapledger._ledger import (
 _Sequence.register(Traceback)
 _Sequence.register(_Traces)
 
+from heapledger._capture import Capture  # noqa: E402
 from heapledger._files import SnapshotFormatError  # noqa: E402
 from heapledger._swap import install, uninstall  # noqa: E402
+from heapledger._tracing import Leaks, trace, track_leaks  # noqa: E402
 
 
 def get_include():
@@ -59,9 +63,11 @@ def get_include():
 
 __all__ = [
     "BaseFilter",
+    "Capture",
     "DomainFilter",
     "Filter",
     "Frame",
+    "Leaks",
     "Snapshot",
     "SnapshotFormatError",
     "Statistic",
@@ -83,7 +89,10 @@ __all__ = [
     "start",
     "stop",
     "take_allocation_snapshot",
+    "take_capture",
     "take_peak_snapshot",
     "take_snapshot",
+    "trace",
+    "track_leaks",
     "uninstall",
 ]

@@ -217,7 +217,8 @@ def _encode_attributes(attributes):
         return encoded
 
 
-def _to_hlsnap(snapshot, traces, limit, encoded):
+def _to_hlsnap(snapshot, traces, limit, encoded, others=()):
+    """The bytes of a file with a snapshot, and with traces of other moments that share its names."""
     with _OwnWork():
         is_number = type(limit) is int and 0 <= limit < 2**32
         native, native_limit, totals = _file_prepare(traces, limit if is_number else 0)
@@ -231,7 +232,32 @@ def _to_hlsnap(snapshot, traces, limit, encoded):
             sections.append((_ATTRIBUTES, _plain.join(encoded)))
         if totals is not None:
             sections.append((_TOTALS, totals))
-        return _file_write(native, tuple(sections))
+        return _file_write((native, *others), tuple(sections))
+
+
+def _what_to_save(snapshot):
+    """(traces, attributes, the same encoded); what cannot be saved is refused."""
+    with _OwnWork():
+        traces = snapshot.traces
+        attributes = {**vars(snapshot), "traceback_limit": snapshot.traceback_limit}
+        attributes.pop("traces", None)
+        encoded = _encode_attributes(attributes)
+        if isinstance(traces, _Traces) and vars(traces):
+            raise TypeError("attributes of a snapshot's traces can't be saved")
+        return traces, attributes, encoded
+
+
+def dump_all(snapshots, filename):
+    """Write snapshots of different moments that share their names into one .hlsnap file."""
+    with _OwnWork():
+        traces, attributes, encoded = _what_to_save(snapshots[0])
+        others = []
+        for snapshot in snapshots[1:]:
+            if set(vars(snapshot)) != {"traces", "traceback_limit"}:
+                raise TypeError("only the first snapshot of a file can have attributes of its own")
+            others.append(snapshot.traces)
+        content = _to_hlsnap(snapshots[0], traces, attributes["traceback_limit"], encoded, others)
+        _write_file(filename, _Content(content))
 
 
 def dump(snapshot, filename, format):
@@ -241,12 +267,7 @@ def dump(snapshot, filename, format):
             format = "tracemalloc" if _swap.is_installed() else "hlsnap"
         elif format not in _FORMATS:
             raise ValueError(f"unknown format: {format!r}; it is 'hlsnap' or 'tracemalloc'")
-        traces = snapshot.traces
-        attributes = {**vars(snapshot), "traceback_limit": snapshot.traceback_limit}
-        attributes.pop("traces", None)
-        encoded = _encode_attributes(attributes)
-        if isinstance(traces, _Traces) and vars(traces):
-            raise TypeError("attributes of a snapshot's traces can't be saved")
+        traces, attributes, encoded = _what_to_save(snapshot)
         if format == "hlsnap":
             content = _to_hlsnap(snapshot, traces, attributes["traceback_limit"], encoded)
             _write_file(filename, _Content(content))
@@ -316,22 +337,30 @@ def _with_totals(traces, offset, totals, whole):
 
 
 def _from_hlsnap(data):
+    """{moment: snapshot}, in the order of the file, and of several of a moment the first."""
     with _OwnWork():
         # Sections of newer files may be longer than what we know of them: then we do not know them as a whole.
-        (traces, limit), sections, whole = _file_read(data)
+        rows, sections, whole = _file_read(data)
+        (traces, limit, moment), *others = rows
         metadata = _dict_section(sections, _METADATA, whole)
         attributes = _dict_section(sections, _ATTRIBUTES, whole)
         totals = _section(sections, _TOTALS)
         if totals is not None:
             traces = _with_totals(traces, *totals, whole)
-        snapshot = _file_snapshot(traces, limit, None if metadata is None else _plain.encode(metadata[1]))
+        known = None if metadata is None else metadata[1]
+        snapshot = _file_snapshot(traces, limit, _metadata.of_moment(known, None))
         if attributes is not None:
             offset, named = attributes
             for name in named:
                 if type(name) is not str or name == "traces":
                     raise _plain.Malformed("an attribute has a wrong name", offset)
             vars(snapshot).update(named)
-        return snapshot
+        snapshots = {_metadata.MOMENTS[moment]: snapshot}
+        for traces, limit, moment in others:
+            name = _metadata.MOMENTS[moment]
+            if name not in snapshots:
+                snapshots[name] = _file_snapshot(traces, limit, _metadata.of_moment(known, name))
+        return snapshots
 
 
 def _from_pickle(data):
@@ -343,11 +372,11 @@ def _from_pickle(data):
         traces, attributes = _unpickle.read(data)
         snapshot = _file_snapshot(_Traces(traces), None, None)
         vars(snapshot).update(attributes)
-        return snapshot
+        return {_metadata.MOMENTS[0]: snapshot}
 
 
-def load(filename):
-    """Read a snapshot from a file, written by this package or by the standard library."""
+def load_all(filename):
+    """Read the snapshots of a file, written by this package or by the standard library: {moment: snapshot}."""
     with _OwnWork():
         with open(filename, "rb") as file:
             data = file.read()
@@ -356,3 +385,9 @@ def load(filename):
         except _plain.Malformed as error:
             reason, offset = error.args
         raise SnapshotFormatError(filename, offset, reason)
+
+
+def load(filename):
+    """Read a snapshot from a file, the first if there are several."""
+    with _OwnWork():
+        return next(iter(load_all(filename).values()))

@@ -14,7 +14,7 @@ from time import time_ns
 from heapledger import _plain
 from heapledger._ledger import _OwnWork, _process_facts, _version, memory
 
-_MOMENTS = ("live", "peak", "allocated")
+MOMENTS = ("live", "peak", "allocated")
 
 
 def _taken_here(facts):
@@ -31,7 +31,7 @@ def _taken_here(facts):
             "python": sys.version,
             "implementation": sys.implementation.name,
             "traceback_limit": limit,
-            "moment": _MOMENTS[moment],
+            "moment": MOMENTS[moment],
             "traced": current,
             "peak": peak,
             "lost_records": lost,
@@ -85,3 +85,11 @@ def section(facts):
         if metadata["pid"] == os.getpid():
             metadata["process_at_dump"] = _process_now()
         return _plain.encode(metadata)
+
+
+def of_moment(metadata, moment):
+    """Facts of a snapshot from a file with these metadata, which are the first snapshot's; None if there are none."""
+    with _OwnWork():
+        if metadata is None:
+            return None
+        return _plain.encode(metadata if moment is None else {**metadata, "moment": moment})

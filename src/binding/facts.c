@@ -2,7 +2,8 @@
  *
  * Taking a snapshot must stay cheap, so it comes with an array of numbers, of which heapledger/_metadata.py makes the
  * dict when somebody asks. The array is one object of a type without a freelist: numbers and tuples would come from the
- * program's freelists, and taking them from there would change what is traced. What takes longer to find out is asked when the snapshot is saved.
+ * program's freelists, and taking them from there would change what is traced. What takes longer to find out is asked
+ * when the snapshot is saved.
  *
  * Threading: the GIL.
  */
@@ -18,7 +19,9 @@ static PyObject *number_or_none(bool known, uint64_t number)
     return known ? PyLong_FromUnsignedLongLong(number) : Py_NewRef(Py_None);
 }
 
-PyObject *hl_facts_take(const hl_snapshot *snapshot)
+enum { MOMENT = 2 }; /* its place among the numbers */
+
+bool hl_facts_take(hl_snapshot *const *snapshots, size_t count, PyObject **taken)
 {
     struct timespec now;
     uint64_t current, peak, rss = 0;
@@ -28,18 +31,33 @@ PyObject *hl_facts_take(const hl_snapshot *snapshot)
     hl_tracer_traced(&current, &peak);
     hl_tracer_memory(&tables);
     bool known = hl_process_rss(&rss);
-    const int64_t facts[] = {
+    for (size_t i = 0; i < count; i++) { /* what they add up to, even if a thread has allocated since */
+        if (snapshots[i]->moment == HL_LIVE)
+            current = snapshots[i]->bytes;
+        if (snapshots[i]->moment == HL_PEAK)
+            peak = snapshots[i]->bytes;
+    }
+    int64_t facts[] = {
         (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
         getpid(),
-        snapshot->moment,
-        snapshot->nframe,
+        HL_LIVE, /* each gets its own below */
+        snapshots[0]->nframe,
         (int64_t)current,
         (int64_t)peak,
         (int64_t)hl_tracer_lost(),
         known ? (int64_t)rss : -1,
         (int64_t)(tables.map + tables.sites + tables.names + tables.caches + tables.snapshots),
     };
-    return PyByteArray_FromStringAndSize((const char *)facts, sizeof facts);
+    for (size_t i = 0; i < count; i++) {
+        facts[MOMENT] = snapshots[i]->moment;
+        taken[i] = PyByteArray_FromStringAndSize((const char *)facts, sizeof facts);
+        if (taken[i] == NULL) {
+            while (i > 0)
+                Py_DECREF(taken[--i]);
+            return false;
+        }
+    }
+    return true;
 }
 
 PyObject *hl_facts_process(PyObject *module, PyObject *unused)

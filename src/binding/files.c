@@ -57,6 +57,32 @@ static bool read_sections(PyObject *list, hl_hlsnap_section *sections, size_t *c
     return true;
 }
 
+static void drop_sources(hl_source **sources, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        Py_DECREF(sources[i]);
+}
+
+/* What is behind the traces of one or several moments: how many; 0 with an exception. */
+static size_t read_moments(hl_state *state, PyObject *moments, hl_source **sources)
+{
+    Py_ssize_t count = PyTuple_GET_SIZE(moments);
+
+    if (count < 1 || count > HL_MOMENTS) {
+        PyErr_SetString(PyExc_ValueError, "a file has one snapshot of each moment at most");
+        return 0;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        sources[i] = hl_traces_source(state, PyTuple_GET_ITEM(moments, i));
+        if (sources[i] == NULL || sources[i]->snapshot->book != sources[0]->snapshot->book) {
+            drop_sources(sources, (size_t)i + (sources[i] != NULL));
+            PyErr_SetString(PyExc_TypeError, "traces must come from _file_prepare, and share their names");
+            return 0;
+        }
+    }
+    return (size_t)count;
+}
+
 PyObject *hl_files_write(PyObject *module, PyObject *args)
 {
     hl_state *state = hl_state_of_module(module);
@@ -64,21 +90,23 @@ PyObject *hl_files_write(PyObject *module, PyObject *args)
     size_t section_count;
     hl_hlsnap_file file;
     hl_status status;
-    PyObject *traces, *list;
+    hl_source *sources[HL_MOMENTS];
+    const hl_snapshot *snapshots[HL_MOMENTS];
+    PyObject *moments, *list;
 
-    if (!PyArg_ParseTuple(args, "OO", &traces, &list) || !read_sections(list, sections, &section_count))
+    if (!PyArg_ParseTuple(args, "O!O", &PyTuple_Type, &moments, &list) ||
+        !read_sections(list, sections, &section_count))
         return NULL;
     HL_OWN_WORK;
-    hl_source *source = hl_traces_source(state, traces);
-    if (source == NULL) {
-        PyErr_SetString(PyExc_TypeError, "traces must come from _file_prepare");
+    size_t count = read_moments(state, moments, sources);
+    if (count == 0)
         return NULL;
-    }
-    const hl_snapshot *snapshot = source->snapshot;
+    for (size_t i = 0; i < count; i++)
+        snapshots[i] = sources[i]->snapshot;
     Py_BEGIN_ALLOW_THREADS
-    status = hl_hlsnap_write(&snapshot, 1, sections, section_count, &file);
+    status = hl_hlsnap_write(snapshots, count, sections, section_count, &file);
     Py_END_ALLOW_THREADS
-    Py_DECREF(source);
+    drop_sources(sources, count);
     if (status != HL_OK)
         return hl_raise_status(status);
     PyObject *bytes = PyBytes_FromStringAndSize((const char *)file.bytes, (Py_ssize_t)file.length);
@@ -107,16 +135,33 @@ static PyObject *raise_unreadable(hl_state *state, const hl_hlsnap_error *error)
     return NULL;
 }
 
-/* (traces, limit) of the first snapshot; the others are checked, but nobody has a use for them. */
-static PyObject *wrap_snapshot(hl_state *state, const hl_hlsnap_content *content)
+/* Steals the snapshot. */
+static PyObject *wrap_snapshot(hl_state *state, hl_snapshot *snapshot)
 {
-    for (size_t i = 1; i < content->snapshot_count; i++)
-        hl_snapshot_drop(content->snapshots[i]);
-    uint32_t limit = content->snapshots[0]->nframe;
-    hl_source *source = hl_source_new(state, content->snapshots[0]);
+    uint32_t limit = snapshot->nframe;
+    hl_moment moment = snapshot->moment;
+    hl_source *source = hl_source_new(state, snapshot);
     PyObject *traces = source != NULL ? hl_traces_new(state, source) : NULL;
+
     Py_XDECREF(source);
-    return traces != NULL ? Py_BuildValue("(NI)", traces, limit) : NULL;
+    return traces != NULL ? Py_BuildValue("(NIi)", traces, limit, moment) : NULL;
+}
+
+/* [(traces, limit, moment)] */
+static PyObject *wrap_snapshots(hl_state *state, const hl_hlsnap_content *content)
+{
+    PyObject *list = PyList_New((Py_ssize_t)content->snapshot_count);
+
+    for (size_t i = 0; i < content->snapshot_count; i++) {
+        PyObject *wrapped = list != NULL ? wrap_snapshot(state, content->snapshots[i]) : NULL;
+        if (list == NULL)
+            hl_snapshot_drop(content->snapshots[i]);
+        else if (wrapped == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, (Py_ssize_t)i, wrapped);
+    }
+    return list;
 }
 
 static PyObject *wrap_sections(const hl_hlsnap_content *content, const uint8_t *start)
@@ -155,13 +200,13 @@ PyObject *hl_files_read(PyObject *module, PyObject *data)
     Py_END_ALLOW_THREADS
     if (status != HL_OK)
         return status == HL_MALFORMED ? raise_unreadable(state, &error) : hl_raise_status(status);
-    PyObject *snapshot = wrap_snapshot(state, &content);
-    PyObject *sections = snapshot != NULL ? wrap_sections(&content, bytes) : NULL;
+    PyObject *snapshots = wrap_snapshots(state, &content);
+    PyObject *sections = snapshots != NULL ? wrap_sections(&content, bytes) : NULL;
     if (sections == NULL) {
-        Py_XDECREF(snapshot);
+        Py_XDECREF(snapshots);
         return NULL;
     }
-    return Py_BuildValue("(NNN)", snapshot, sections, PyBool_FromLong(!content.newer));
+    return Py_BuildValue("(NNN)", snapshots, sections, PyBool_FromLong(!content.newer));
 }
 
 /* The next total of TOTL as an object. NULL with an exception, or without one when the payload is at fault. */

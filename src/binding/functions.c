@@ -1,7 +1,6 @@
 /* functions.c: the module's functions.
  *
- * Names, arguments and errors are the stdlib's. take_snapshot looks its helpers up in the package's namespace at each
- * call, as the stdlib's does: tests and tools replace them there.
+ * Names, arguments and errors are the stdlib's. Those that take snapshots are in take.c.
  *
  * Threading: the GIL.
  */
@@ -9,7 +8,7 @@
 
 /* --- the tracer --- */
 
-static bool read_nframe(PyObject *object, int *nframe)
+bool hl_functions_nframe(PyObject *object, uint32_t *nframe)
 {
     int overflow;
     long number = PyLong_AsLongAndOverflow(object, &overflow);
@@ -20,21 +19,23 @@ static bool read_nframe(PyObject *object, int *nframe)
         PyErr_SetString(PyExc_OverflowError, "Python int too large to convert to C int");
         return false;
     }
-    *nframe = (int)number;
+    if (number < 1 || number > HL_MOST_FRAMES) {
+        PyErr_Format(PyExc_ValueError, "the number of frames must be in range [1; %d]", HL_MOST_FRAMES);
+        return false;
+    }
+    *nframe = (uint32_t)number;
     return true;
 }
 
 static PyObject *start(PyObject *module, PyObject *args)
 {
     PyObject *object = NULL;
-    int nframe = 1;
+    uint32_t nframe = 1;
 
     (void)module;
-    if (!PyArg_UnpackTuple(args, "start", 0, 1, &object) || (object != NULL && !read_nframe(object, &nframe)))
+    if (!PyArg_UnpackTuple(args, "start", 0, 1, &object) || (object != NULL && !hl_functions_nframe(object, &nframe)))
         return NULL;
-    if (nframe < 1 || nframe > HL_MOST_FRAMES)
-        return PyErr_Format(PyExc_ValueError, "the number of frames must be in range [1; %d]", HL_MOST_FRAMES);
-    hl_status status = hl_tracer_start((uint32_t)nframe);
+    hl_status status = hl_tracer_start(nframe);
     if (status != HL_OK)
         return hl_raise_status(status);
     Py_RETURN_NONE;
@@ -65,7 +66,9 @@ static PyObject *clear_traces(PyObject *module, PyObject *unused)
 static PyObject *reset_peak(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
-    hl_tracer_reset_peak();
+    hl_status status = hl_tracer_reset_peak();
+    if (status != HL_OK)
+        return hl_raise_status(status);
     Py_RETURN_NONE;
 }
 
@@ -202,108 +205,6 @@ static PyObject *get_object_traceback(PyObject *module, PyObject *args, PyObject
     return traceback;
 }
 
-/* --- all blocks --- */
-
-static PyObject *get_traces(PyObject *module, PyObject *unused)
-{
-    (void)unused;
-    hl_snapshot *snapshot;
-
-    HL_OWN_WORK;
-    hl_status status = hl_tracer_snapshot(HL_LIVE, &snapshot);
-    if (status == HL_STOPPED)
-        return PyList_New(0);
-    if (status != HL_OK)
-        return hl_raise_status(status);
-    hl_source *source = hl_source_new(hl_state_of_module(module), snapshot);
-    if (source == NULL)
-        return NULL;
-    PyObject *list = hl_source_list(source);
-    Py_DECREF(source);
-    return list;
-}
-
-static PyObject *take_native(hl_state *state, hl_moment moment)
-{
-    hl_snapshot *snapshot;
-    hl_status status = hl_tracer_snapshot(moment, &snapshot);
-
-    if (status != HL_OK)
-        return hl_raise_status(status);
-    PyObject *limit = PyLong_FromUnsignedLong(snapshot->nframe);
-    PyObject *facts = hl_facts_take(snapshot);
-    hl_source *source = hl_source_new(state, snapshot);
-    PyObject *traces = source != NULL ? hl_traces_new(state, source) : NULL;
-    Py_XDECREF(source);
-    return hl_snapshot_object_with_facts(hl_snapshot_object_new(state, traces, limit), facts);
-}
-
-/* With the functions that somebody put in place of ours. */
-static PyObject *take_replaced(hl_state *state, PyObject *const *functions)
-{
-    PyObject *tracing = PyObject_CallNoArgs(functions[0]);
-    int is_true = tracing != NULL ? PyObject_IsTrue(tracing) : -1;
-
-    Py_XDECREF(tracing);
-    if (is_true <= 0)
-        return is_true == 0 ? hl_raise_status(HL_STOPPED) : NULL;
-    PyObject *traces = PyObject_CallNoArgs(functions[1]);
-    PyObject *limit = traces != NULL ? PyObject_CallNoArgs(functions[2]) : NULL;
-    PyObject *snapshot = NULL;
-    if (limit != NULL)
-        snapshot = PyObject_CallFunctionObjArgs((PyObject *)state->snapshot, traces, limit, NULL);
-    Py_XDECREF(limit);
-    Py_XDECREF(traces);
-    return snapshot;
-}
-
-static bool is_own_function(PyObject *object, PyCFunction function)
-{
-    return PyCFunction_Check(object) && PyCFunction_GET_FUNCTION(object) == function;
-}
-
-static PyObject *take_snapshot(PyObject *module, PyObject *args, PyObject *kwargs)
-{
-    static const hl_signature signature = {"take_snapshot", NULL, 0, 0, 0, 0};
-    static const char *const names[] = {"is_tracing", "_get_traces", "get_traceback_limit"};
-    static const PyCFunction own[] = {is_tracing, get_traces, get_traceback_limit};
-    PyObject *functions[3] = {NULL, NULL, NULL}, *snapshot = NULL;
-    bool native = true;
-    int found = 0;
-
-    if (!hl_arguments_parse(&signature, args, kwargs, NULL))
-        return NULL;
-    HL_OWN_WORK;
-    PyObject *package = PyImport_ImportModule("heapledger");
-    if (package == NULL)
-        return NULL;
-    while (found < 3 && (functions[found] = PyObject_GetAttrString(package, names[found])) != NULL) {
-        native = native && is_own_function(functions[found], own[found]);
-        found++;
-    }
-    Py_DECREF(package);
-    if (found == 3)
-        snapshot = native ? take_native(hl_state_of_module(module), HL_LIVE)
-                          : take_replaced(hl_state_of_module(module), functions);
-    for (int i = 0; i < found; i++)
-        Py_DECREF(functions[i]);
-    return snapshot;
-}
-
-static PyObject *take_peak_snapshot(PyObject *module, PyObject *unused)
-{
-    (void)unused;
-    HL_OWN_WORK;
-    return take_native(hl_state_of_module(module), HL_PEAK);
-}
-
-static PyObject *take_allocation_snapshot(PyObject *module, PyObject *unused)
-{
-    (void)unused;
-    HL_OWN_WORK;
-    return take_native(hl_state_of_module(module), HL_ALLOCATED);
-}
-
 /* --- helpers that tools use --- */
 
 static PyObject *format_size(PyObject *module, PyObject *args, PyObject *kwargs)
@@ -337,12 +238,15 @@ PyMethodDef hl_functions[] = {
      PyDoc_STR("get_traceback_limit()\n--\n\nFrames kept per traceback at the most.")},
     {"get_object_traceback", KEYWORDS(get_object_traceback),
      PyDoc_STR("get_object_traceback(obj)\n--\n\nWhere obj was allocated: a Traceback, or None.")},
-    {"take_snapshot", KEYWORDS(take_snapshot), PyDoc_STR("take_snapshot()\n--\n\nA Snapshot of all traced blocks.")},
-    {"take_peak_snapshot", take_peak_snapshot, METH_NOARGS,
+    {"take_snapshot", KEYWORDS(hl_take_snapshot), PyDoc_STR("take_snapshot()\n--\n\nA Snapshot of all traced blocks.")},
+    {"take_capture", hl_take_capture, METH_NOARGS,
+     PyDoc_STR(
+         "take_capture()\n--\n\nA Capture: the ledger now, at the peak, and all that was allocated, at one instant.")},
+    {"take_peak_snapshot", hl_take_peak_snapshot, METH_NOARGS,
      PyDoc_STR("take_peak_snapshot()\n--\n\n"
                "A Snapshot of the blocks that were traced at the moment of the greatest traced memory\n"
                "since start(), clear_traces() or reset_peak(); its sizes add up to get_traced_memory()[1].")},
-    {"take_allocation_snapshot", take_allocation_snapshot, METH_NOARGS,
+    {"take_allocation_snapshot", hl_take_allocation_snapshot, METH_NOARGS,
      PyDoc_STR("take_allocation_snapshot()\n--\n\n"
                "A Snapshot of all blocks allocated since start() or clear_traces(), freed or not.\n\n"
                "A reallocation counts as an allocation of the new size. Blocks are counted by traceback and\n"
@@ -356,19 +260,26 @@ PyMethodDef hl_functions[] = {
      PyDoc_STR("memory()\n--\n\nBytes that heapledger uses, by purpose: a dict with their total.")},
     {"lost_records", lost_records, METH_NOARGS,
      PyDoc_STR("lost_records()\n--\n\nAllocations that could not be entered since the last start.")},
-    {"_get_traces", get_traces, METH_NOARGS,
+    {"_get_traces", hl_take_traces, METH_NOARGS,
      PyDoc_STR("_get_traces()\n--\n\nList of (domain, size, frames newest first, total_nframe), one per block.")},
     {"_get_object_traceback", get_object_frames, METH_O,
      PyDoc_STR("_get_object_traceback(obj, /)\n--\n\nTuple of (filename, lineno), newest first, or None.")},
     {"_format_size", KEYWORDS(format_size), PyDoc_STR("_format_size(size, sign)\n--\n\nA size for people.")},
     {"_process_facts", hl_facts_process, METH_NOARGS,
      PyDoc_STR("_process_facts()\n--\n\n(arena bytes, (heap, mapped, used, free)), each None where not known.")},
+    {"_make_capture", (PyCFunction)(void (*)(void))hl_make_capture, METH_FASTCALL,
+     PyDoc_STR(
+         "_make_capture(live, peak, allocated, /)\n--\n\nA Capture of snapshots that share their names, or None.")},
+    {"_merge_captures", hl_merge_captures, METH_O,
+     PyDoc_STR(
+         "_merge_captures(captures, /)\n--\n\nMany tuples of snapshots added up to one, which share their names.")},
     {"_file_prepare", hl_files_prepare, METH_VARARGS,
      PyDoc_STR("_file_prepare(traces, limit, /)\n--\n\n(traces for _file_write, limit, payload of TOTL or None).")},
     {"_file_write", hl_files_write, METH_VARARGS,
-     PyDoc_STR("_file_write(traces, sections, /)\n--\n\nThe bytes of a file; sections are (kind, bytes).")},
+     PyDoc_STR("_file_write((traces, ...), sections, /)\n--\n\nThe bytes of a file; sections are (kind, bytes).")},
     {"_file_read", hl_files_read, METH_O,
-     PyDoc_STR("_file_read(data, /)\n--\n\n([(traces, limit)], [(kind, offset, bytes)]), or ValueError(what, where).")},
+     PyDoc_STR("_file_read(data, /)\n--\n\n([(traces, limit, moment)], [(kind, offset, bytes)], all is known), or "
+               "ValueError(what, where).")},
     {"_file_totals", hl_files_totals, METH_VARARGS,
      PyDoc_STR("_file_totals(traces, payload, whole, /)\n--\n\nThe tuples of traces with the totals of TOTL, or "
                "ValueError.")},
@@ -380,6 +291,14 @@ PyMethodDef hl_functions[] = {
      PyDoc_STR("_file_snapshot(traces, limit, facts, /)\n--\n\nA Snapshot with these very traces.")},
     {"_snapshot_facts", hl_files_facts, METH_O,
      PyDoc_STR("_snapshot_facts(snapshot, /)\n--\n\nWhat its metadata are made of; None for a snapshot without.")},
+    {"_call_tree", hl_call_tree, METH_O,
+     PyDoc_STR("_call_tree(snapshots, /)\n--\n\n"
+               "The call tree of a tuple of Snapshots and Nones: (parents, locations, names, sums).\n\n"
+               "Node 0 is the root, a parent precedes its children, and a node is followed by all that is below\n"
+               "it. parents and locations are bytes for array('I'): the parent of each node, and an index into\n"
+               "names, a tuple of (filename, lineno, function or None) with None for the root. sums has for each\n"
+               "snapshot None, or bytes for array('Q'), a number for each node: (own bytes, own blocks, bytes,\n"
+               "blocks), where own is what was allocated by the frame itself, and the others include its callees.")},
     {"_validate", validate, METH_NOARGS,
      PyDoc_STR("_validate()\n--\n\nNone, or the invariant of the ledger that does not hold.")},
     {"_in_main_interpreter", in_main_interpreter, METH_NOARGS,

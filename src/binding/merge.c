@@ -1,5 +1,7 @@
 /* merge.c: Snapshot.merge: the snapshots of many processes added up to one, in a private book (core/merge.h).
  *
+ * Captures, which have a snapshot of each moment, are added up in as many columns, whose sums share their book.
+ *
  * A list or tuple is looked through beforehand, so that the core knows which ledgers are inherited from. Anything else is
  * iterated over once, and the snapshot in hand is let go before the next is asked for: a generator that loads files has
  * one in memory at a time.
@@ -53,62 +55,29 @@ static bool check_limit(merging *work, PyObject *snapshot)
     return larger >= 0;
 }
 
-/* Traces given as tuples, with all that the result can keep. */
-static hl_source *convert(hl_state *state, PyObject *traces)
-{
-    PyObject *list = hl_traces_list(state, traces);
-    if (list == NULL)
-        return NULL;
-    hl_source *source = hl_convert_traces(state, list, HL_NEED_DOMAINS | HL_NEED_FRAMES | HL_NEED_TOTALS);
-    Py_DECREF(list);
-    if (source != NULL) {
-        for (size_t i = 0; i < source->snapshot->row_count; i++)
-            source->snapshot->rows[i].allocated = 1; /* not the trace's index, which nobody asks for here */
-    }
-    return source;
-}
-
-/* The core snapshot behind one of ours; without `any_kind` NULL without an exception where it had to be made first. */
-static hl_source *source_of(hl_state *state, PyObject *snapshot, bool any_kind)
-{
-    PyObject *traces = PyObject_GetAttrString(snapshot, "traces");
-    if (traces == NULL)
-        return NULL;
-    hl_source *source = hl_traces_source(state, traces);
-    if (source == NULL && any_kind)
-        source = convert(state, traces);
-    Py_DECREF(traces);
-    return source;
-}
-
-static bool announce(merging *work, PyObject *snapshots)
+static bool announce(merging *work, PyObject *snapshot, Py_ssize_t index)
 {
     HL_OWN_WORK;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(snapshots); i++) {
-        PyObject *snapshot = PyTuple_GET_ITEM(snapshots, i);
-        if (!check_type(work, snapshot, i))
-            return false;
-        hl_source *source = source_of(work->state, snapshot, false);
-        if (source == NULL && PyErr_Occurred())
-            return false;
-        hl_status status = source != NULL ? hl_merge_announce(work->merge, source->snapshot) : HL_OK;
-        Py_XDECREF(source);
-        if (status != HL_OK) {
-            hl_raise_status(status);
-            return false;
-        }
-    }
-    return true;
+    if (!check_type(work, snapshot, index))
+        return false;
+    hl_source *source = hl_convert_snapshot(work->state, snapshot, false);
+    if (source == NULL && PyErr_Occurred())
+        return false;
+    hl_status status = source != NULL ? hl_merge_announce(work->merge, source->snapshot) : HL_OK;
+    Py_XDECREF(source);
+    if (status != HL_OK)
+        hl_raise_status(status);
+    return status == HL_OK;
 }
 
-static bool add(merging *work, PyObject *snapshot)
+static bool add(merging *work, PyObject *snapshot, Py_ssize_t index)
 {
     hl_status status = HL_OK;
 
     HL_OWN_WORK;
-    if (!check_type(work, snapshot, work->count) || !check_limit(work, snapshot))
+    if (!check_type(work, snapshot, index) || !check_limit(work, snapshot))
         return false;
-    hl_source *source = source_of(work->state, snapshot, true);
+    hl_source *source = hl_convert_snapshot(work->state, snapshot, true);
     if (source == NULL)
         return false;
     bool fits = check_moment(work, source->snapshot->moment);
@@ -124,33 +93,55 @@ static bool add(merging *work, PyObject *snapshot)
     return fits && status == HL_OK && PyErr_CheckSignals() == 0;
 }
 
-static bool add_all(merging *work, PyObject *snapshots)
+/* Do it with an item: a snapshot, or one for each column, of which any may be None. */
+static bool each_column(merging *works, Py_ssize_t columns, PyObject *item, Py_ssize_t index,
+                        bool (*act)(merging *, PyObject *, Py_ssize_t))
 {
-    PyObject *known = NULL, *iterator, *snapshot;
+    if (columns == 1)
+        return act(works, item, index);
+    if (!PyTuple_Check(item) || PyTuple_GET_SIZE(item) != columns) {
+        PyErr_SetString(PyExc_TypeError, "a capture must be a tuple of snapshots");
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < columns; i++) {
+        PyObject *snapshot = PyTuple_GET_ITEM(item, i);
+        if (snapshot != Py_None && !act(&works[i], snapshot, index))
+            return false;
+    }
+    return true;
+}
+
+/* How many items there were; -1 with an exception. */
+static Py_ssize_t add_all(merging *works, Py_ssize_t columns, PyObject *items)
+{
+    PyObject *known = NULL, *item;
+    Py_ssize_t count = 0;
     bool added = true;
 
-    if (PyList_Check(snapshots) || PyTuple_Check(snapshots)) {
-        known = PySequence_Tuple(snapshots); /* a list could be changed meanwhile */
-        if (known == NULL || !announce(work, known)) {
+    if (PyList_Check(items) || PyTuple_Check(items)) {
+        known = PySequence_Tuple(items); /* a list could be changed meanwhile */
+        for (Py_ssize_t i = 0; known != NULL && added && i < PyTuple_GET_SIZE(known); i++)
+            added = each_column(works, columns, PyTuple_GET_ITEM(known, i), i, announce);
+        if (known == NULL || !added) {
             Py_XDECREF(known);
-            return false;
+            return -1;
         }
-        snapshots = known;
+        items = known;
     }
-    iterator = PyObject_GetIter(snapshots);
+    PyObject *iterator = PyObject_GetIter(items);
     Py_XDECREF(known);
     if (iterator == NULL)
-        return false;
-    while (added && (snapshot = PyIter_Next(iterator)) != NULL) {
-        added = add(work, snapshot);
-        Py_DECREF(snapshot);
+        return -1;
+    while (added && (item = PyIter_Next(iterator)) != NULL) {
+        added = each_column(works, columns, item, count++, add);
+        Py_DECREF(item);
     }
     Py_DECREF(iterator);
     if (PyErr_Occurred())
-        return false;
-    if (work->count == 0)
+        return -1;
+    if (count == 0)
         PyErr_SetString(PyExc_ValueError, "there is no snapshot to merge");
-    return work->count > 0;
+    return count > 0 ? count : -1;
 }
 
 /* An object of a subclass is made as its callers make it, and then given the traces. */
@@ -186,6 +177,28 @@ static PyObject *finish(merging *work, PyTypeObject *type)
     return made;
 }
 
+static void close_columns(merging *works, size_t columns)
+{
+    for (size_t i = 0; i < columns; i++) {
+        hl_merge_close(works[i].merge);
+        Py_XDECREF(works[i].limit);
+    }
+}
+
+/* The sums of all columns are in one book. False with an exception. */
+static bool open_columns(merging *works, size_t columns)
+{
+    for (size_t i = 0; i < columns; i++) {
+        hl_status status = hl_merge_open(works[0].merge, &works[i].merge);
+        if (status != HL_OK) {
+            close_columns(works, i);
+            hl_raise_status(status);
+            return false;
+        }
+    }
+    return true;
+}
+
 PyObject *hl_snapshot_merge(PyObject *type, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"snapshots"};
@@ -193,14 +206,41 @@ PyObject *hl_snapshot_merge(PyObject *type, PyObject *args, PyObject *kwargs)
     merging work = {.state = hl_state_of((PyTypeObject *)type)};
     PyObject *snapshots, *made = NULL;
 
-    if (!hl_arguments_parse(&signature, args, kwargs, &snapshots))
+    if (!hl_arguments_parse(&signature, args, kwargs, &snapshots) || !open_columns(&work, 1))
         return NULL;
-    hl_status status = hl_merge_open(&work.merge);
-    if (status != HL_OK)
-        return hl_raise_status(status);
-    if (add_all(&work, snapshots))
+    if (add_all(&work, 1, snapshots) > 0)
         made = finish(&work, (PyTypeObject *)type);
-    hl_merge_close(work.merge);
-    Py_XDECREF(work.limit);
+    close_columns(&work, 1);
+    return made;
+}
+
+/* The sums of those columns that every item has, else None. */
+static PyObject *finish_columns(merging *works, Py_ssize_t count)
+{
+    PyObject *sums = PyTuple_New(HL_MOMENTS);
+
+    for (Py_ssize_t i = 0; sums != NULL && i < HL_MOMENTS; i++) {
+        PyObject *sum = works[i].count == count ? finish(&works[i], works[i].state->snapshot) : Py_NewRef(Py_None);
+        if (sum == NULL)
+            Py_CLEAR(sums);
+        else
+            PyTuple_SET_ITEM(sums, i, sum);
+    }
+    return sums;
+}
+
+PyObject *hl_merge_captures(PyObject *module, PyObject *captures)
+{
+    merging works[HL_MOMENTS];
+    PyObject *made = NULL;
+
+    for (size_t i = 0; i < HL_MOMENTS; i++)
+        works[i] = (merging){.state = hl_state_of_module(module)};
+    if (!open_columns(works, HL_MOMENTS))
+        return NULL;
+    Py_ssize_t count = add_all(works, HL_MOMENTS, captures);
+    if (count > 0)
+        made = finish_columns(works, count);
+    close_columns(works, HL_MOMENTS);
     return made;
 }

@@ -33,8 +33,9 @@ typedef struct {
     uint32_t fold_count;
     /* By stack only: */
     hl_finder stacks_by_content;
-    uint32_t *hashes; /* of the groups, like them at n - 1 */
-    uint32_t deepest; /* the greatest depth of a group */
+    uint32_t *hashes;  /* of the groups, like them at n - 1 */
+    uint64_t *factors; /* for the hash, one for each frame of the deepest stack */
+    uint32_t deepest;  /* its depth */
 } grouper;
 
 static inline void add_sums(hl_difference *group, bool old, uint64_t size, uint64_t count)
@@ -95,16 +96,23 @@ static hl_status grouper_open(grouper *work, const hl_snapshot *const snapshots[
         if (status != HL_OK)
             return status;
         frames = folded_frames;
-        for (uint32_t i = 0; i < work->fold_count; i++)
-            frames[work->sides[work->folds[i].from_old]] += stack_of(books, work, &work->folds[i])->depth;
+        for (uint32_t i = 0; i < work->fold_count; i++) {
+            uint32_t depth = stack_of(books, work, &work->folds[i])->depth;
+            frames[work->sides[work->folds[i].from_old]] += depth;
+            work->deepest = depth > work->deepest ? depth : work->deepest;
+        }
     }
     hl_status status = hl_numbers_open(&work->numbers, books, frames, work->key_type != HL_BY_FILE);
     if (status != HL_OK)
         return status;
     if (work->key_type == HL_BY_STACK) {
         work->hashes = hl_os_resize(NULL, work->fold_count, sizeof *work->hashes);
-        if (work->hashes == NULL || !hl_finder_open(&work->stacks_by_content, work->fold_count))
+        work->factors = hl_os_resize(NULL, work->deepest, sizeof *work->factors);
+        if (work->hashes == NULL || work->factors == NULL ||
+            !hl_finder_open(&work->stacks_by_content, work->fold_count))
             return HL_NO_MEMORY;
+        for (uint32_t i = 0; i < work->deepest; i++)
+            work->factors[i] = hl_mix(work->numbers.seed + i) | 1;
         work->groups = work->folds;
         work->folds = NULL;
         return HL_OK;
@@ -121,6 +129,7 @@ static void grouper_close(grouper *work)
     hl_os_free(work->folds);
     hl_os_free(work->stacks_by_content.numbers);
     hl_os_free(work->hashes);
+    hl_os_free(work->factors);
     hl_os_free(work->groups);
 }
 
@@ -154,13 +163,19 @@ static bool same_lines(grouper *work, const hl_difference *group, bool old, cons
     return true;
 }
 
-/* The place that holds the number of the group with the lines of `stack`, or is to hold it. */
+/* The place that holds the number of the group with the lines of `stack`, or is to hold it. The hash is a sum of products
+ * with secret factors: no frame waits for the one before, and no author of a file knows which stacks collide. */
 static uint32_t *find_stack(grouper *work, bool old, const hl_stack *stack, uint32_t *hash)
 {
-    uint64_t mixed = work->numbers.seed ^ stack->depth;
-    for (uint32_t i = 0; i < stack->depth; i++)
-        mixed = (mixed ^ number_of_frame(work, old, stack->locations[i])) * 0x9e3779b97f4a7c15u + (mixed >> 29);
-    *hash = (uint32_t)hl_mix(mixed);
+    const hl_numbering locations = work->numbers.locations[work->sides[old]];
+    uint64_t sum = stack->depth;
+    for (uint32_t i = 0; i < stack->depth; i++) {
+        uint32_t number = *hl_numbering_at(&locations, stack->locations[i]);
+        if (HL_UNLIKELY(number == 0))
+            number = hl_numbers_add(&work->numbers, work->sides[old], stack->locations[i]);
+        sum += number * work->factors[i];
+    }
+    *hash = (uint32_t)(sum >> 32);
     const hl_finder *finder = &work->stacks_by_content;
     uint32_t *place;
     for (size_t at = *hash & finder->mask; *(place = &finder->numbers[at]) != 0; at = (at + 1) & finder->mask)
@@ -182,8 +197,6 @@ static void merge_folds(grouper *work)
             work->hashes[work->group_count] = hash;
             work->groups[work->group_count] = fold;
             *place = ++work->group_count;
-            if (stack->depth > work->deepest)
-                work->deepest = stack->depth;
         } else {
             add_sums(group_at(work, *place), false, fold.size, fold.count);
             add_sums(group_at(work, *place), true, fold.old_size, fold.old_count);

@@ -47,13 +47,17 @@ struct hl_merge {
 enum { MOST_IDS = (1 << 30) - 1 };
 #define MOST_ALLOCATED ((UINT64_C(1) << 56) - 1)
 
-hl_status hl_merge_open(hl_merge **merge)
+hl_status hl_merge_open(hl_merge *beside, hl_merge **merge)
 {
     hl_merge *made = hl_os_alloc(1, sizeof *made);
     if (made == NULL)
         return HL_NO_MEMORY;
     made->seed = hl_os_random();
-    hl_status status = hl_book_new(false, &made->book);
+    hl_status status = HL_OK;
+    if (beside != NULL)
+        made->book = hl_book_hold(beside->book);
+    else
+        status = hl_book_new(false, &made->book);
     if (status == HL_OK)
         status = hl_table_open(&made->sums, sizeof(sum), MOST_IDS, false);
     if (status == HL_OK)

@@ -32,7 +32,8 @@
 
 typedef struct hl_merge hl_merge;
 
-hl_status hl_merge_open(hl_merge **merge) HL_MUST_USE;
+/* `beside`, unless NULL: a merge that has not been finished, whose book the new one shares. */
+hl_status hl_merge_open(hl_merge *beside, hl_merge **merge) HL_MUST_USE;
 void hl_merge_close(hl_merge *merge);
 /* `snapshot` is going to be added. All or none, and all before the first is added. */
 hl_status hl_merge_announce(hl_merge *merge, const hl_snapshot *snapshot) HL_MUST_USE;

@@ -17,6 +17,7 @@ typedef enum {
     HL_LIVE,      /* those alive now */
     HL_PEAK,      /* those that were alive at the peak */
     HL_ALLOCATED, /* all that were entered, alive or not; those of reclaimed sites are missing (sites.h) */
+    HL_MOMENTS    /* how many there are */
 } hl_moment;
 
 typedef struct {

@@ -11,15 +11,16 @@
 #include "hooks.h"
 #include "interpose.h"
 #include "reftracer.h"
+#include "tracer_control.h"
 
-static hl_lock control; /* start and stop exclude each other */
+hl_lock hl_tracer_control; /* start and stop exclude each other */
 static _Atomic uint32_t limit = 1;
 
 /* A child of fork has only the thread that forked: the locks are held across the fork, so that the tables are whole,
  * and free in the child. */
 static void before_fork(void)
 {
-    hl_lock_take(&control);
+    hl_lock_take(&hl_tracer_control);
     hl_gate_enter(&hl_hooks_gate);
     hl_lock_take(&hl_book_pin_lock);
 }
@@ -30,7 +31,7 @@ static void after_fork_in_parent(void)
         hl_ledger_forked(&hl_hooks_ledger);
     hl_lock_give(&hl_book_pin_lock);
     hl_gate_leave(&hl_hooks_gate);
-    hl_lock_give(&control);
+    hl_lock_give(&hl_tracer_control);
 }
 
 static void after_fork_in_child(void)
@@ -39,7 +40,7 @@ static void after_fork_in_child(void)
         hl_ledger_inherit(&hl_hooks_ledger);
     hl_lock_reset(&hl_book_pin_lock);
     hl_gate_reset(&hl_hooks_gate);
-    hl_lock_reset(&control);
+    hl_lock_reset(&hl_tracer_control);
     hl_interpose_forked();
 }
 
@@ -48,6 +49,7 @@ static void end_tracing(void)
 {
     hl_gate_enter(&hl_hooks_gate);
     atomic_store(&hl_hooks_tracing, false);
+    hl_window_discard_all(&hl_hooks_ledger);
     hl_ledger old = hl_hooks_ledger;
     hl_hooks_ledger = (hl_ledger){.era = old.era + 1, .lost = old.lost};
     hl_shadow_close(&hl_hooks_shadow);
@@ -55,7 +57,8 @@ static void end_tracing(void)
     hl_ledger_close(&old);
 }
 
-static bool ends_at_exit; /* under `control`, but for the interpreter's end, when no other thread runs */
+bool hl_tracer_for_windows;
+static bool ends_at_exit; /* under hl_tracer_control, but for the interpreter's end, when no other thread runs */
 
 /* The interpreter's very end: blocks are still freed after this, but nobody can ask about them any more. */
 static void at_exit(void)
@@ -66,7 +69,7 @@ static void at_exit(void)
 
 static void prepare_process(void)
 {
-    static bool done; /* under `control` */
+    static bool done; /* under hl_tracer_control */
     if (!done)
         done = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
     if (!ends_at_exit)
@@ -74,58 +77,86 @@ static void prepare_process(void)
 }
 
 /* Another tool that stops may put back the allocators that it found, without ours: the stdlib's tracemalloc does. */
-static void hook_again(void)
+static hl_status hook_again(void)
 {
-    if (hl_hooks_install()) {
+    bool put;
+    hl_status status = hl_hooks_install(&put);
+    if (put) {
         hl_gate_enter(&hl_hooks_gate);
         hl_codes_forget_all(&hl_hooks_ledger.codes, hl_hooks_ledger.book);
         hl_gate_leave(&hl_hooks_gate);
     }
     hl_reftracer_install();
+    return status;
+}
+
+/* Hooks on all domains or on none. Nobody is tracing: those that are there pass through. */
+static hl_status hook_first(void)
+{
+    bool put;
+    hl_status status = hl_hooks_install(&put);
+    if (status != HL_OK)
+        hl_hooks_remove();
+    return status;
+}
+
+/* Under hl_tracer_control. */
+static hl_status begin_tracing(uint32_t nframe)
+{
+    hl_ledger fresh;
+    hl_shadow shadow = {0};
+    hl_status status = hl_ledger_open(&fresh, nframe, 0);
+    if (status == HL_OK)
+        status = hl_shadow_open(&shadow, nframe);
+    if (status == HL_OK)
+        status = hook_first();
+    if (status != HL_OK) {
+        hl_shadow_close(&shadow);
+        hl_ledger_close(&fresh);
+        return status;
+    }
+    prepare_process();
+    hl_gate_enter(&hl_hooks_gate);
+    fresh.era = hl_hooks_ledger.era + 1;
+    hl_hooks_ledger = fresh;
+    hl_hooks_shadow = shadow;
+    atomic_store(&limit, nframe);
+    atomic_store(&hl_hooks_tracing, true);
+    hl_gate_leave(&hl_hooks_gate);
+    hl_reftracer_install();
+    return HL_OK;
+}
+
+hl_status hl_tracer_see_to_tracing(uint32_t nframe)
+{
+    return hl_tracer_is_tracing() ? hook_again() : begin_tracing(nframe);
+}
+
+void hl_tracer_stop_tracing(void)
+{
+    if (!hl_tracer_is_tracing())
+        return;
+    hl_reftracer_remove();
+    hl_hooks_remove();
+    end_tracing();
 }
 
 hl_status hl_tracer_start(uint32_t nframe)
 {
     hl_domains_receive(true);
-    hl_lock_take(&control);
-    hl_status status = HL_OK;
-    if (hl_tracer_is_tracing()) {
-        hook_again();
-    } else {
-        hl_ledger fresh;
-        hl_shadow shadow;
-        status = hl_ledger_open(&fresh, nframe, 0);
-        if (status == HL_OK) {
-            status = hl_shadow_open(&shadow, nframe);
-            if (status != HL_OK)
-                hl_ledger_close(&fresh);
-        }
-        if (status == HL_OK) {
-            prepare_process();
-            (void)hl_hooks_install();
-            hl_gate_enter(&hl_hooks_gate);
-            fresh.era = hl_hooks_ledger.era + 1;
-            hl_hooks_ledger = fresh;
-            hl_hooks_shadow = shadow;
-            atomic_store(&limit, nframe);
-            atomic_store(&hl_hooks_tracing, true);
-            hl_gate_leave(&hl_hooks_gate);
-            hl_reftracer_install();
-        }
-    }
-    hl_lock_give(&control);
+    hl_lock_take(&hl_tracer_control);
+    hl_status status = hl_tracer_see_to_tracing(nframe);
+    if (status == HL_OK)
+        hl_tracer_for_windows = false;
+    hl_lock_give(&hl_tracer_control);
     return status;
 }
 
 void hl_tracer_stop(void)
 {
-    hl_lock_take(&control);
-    if (hl_tracer_is_tracing()) {
-        hl_reftracer_remove();
-        hl_hooks_remove();
-        end_tracing();
-    }
-    hl_lock_give(&control);
+    hl_lock_take(&hl_tracer_control);
+    hl_tracer_stop_tracing();
+    hl_lock_give(&hl_tracer_control);
 }
 
 bool hl_tracer_is_tracing(void)
@@ -141,7 +172,7 @@ uint32_t hl_tracer_nframe(void)
 hl_status hl_tracer_clear(void)
 {
     hl_status status = HL_OK;
-    hl_lock_take(&control);
+    hl_lock_take(&hl_tracer_control);
     if (hl_tracer_is_tracing()) {
         hl_ledger fresh;
         status = hl_ledger_open(&fresh, hl_tracer_nframe(), 0);
@@ -150,29 +181,22 @@ hl_status hl_tracer_clear(void)
             hl_ledger old = hl_hooks_ledger;
             fresh.era = old.era + 1;
             fresh.lost = old.lost;
+            hl_window_move_all(&old, &fresh);
             hl_hooks_ledger = fresh;
             hl_hooks_shadow.generation = 0; /* its locations were the old book's */
             hl_gate_leave(&hl_hooks_gate);
             hl_ledger_close(&old);
         }
     }
-    hl_lock_give(&control);
+    hl_lock_give(&hl_tracer_control);
     return status;
-}
-
-void hl_tracer_reset_peak(void)
-{
-    hl_gate_enter(&hl_hooks_gate);
-    if (hl_tracer_is_tracing())
-        hl_ledger_reset_peak(&hl_hooks_ledger);
-    hl_gate_leave(&hl_hooks_gate);
 }
 
 void hl_tracer_traced(uint64_t *current, uint64_t *peak)
 {
     hl_gate_enter(&hl_hooks_gate);
     *current = hl_hooks_ledger.traced;
-    *peak = hl_hooks_ledger.peak;
+    *peak = hl_ledger_peak(&hl_hooks_ledger);
     hl_gate_leave(&hl_hooks_gate);
 }
 
@@ -205,14 +229,41 @@ void hl_tracer_memory(hl_tracer_bytes *bytes)
     hl_gate_leave(&hl_hooks_gate);
 }
 
-hl_status hl_tracer_snapshot(hl_moment moment, hl_snapshot **made)
+static void drop_all(hl_snapshot **snapshots, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        hl_snapshot_drop(snapshots[i]);
+}
+
+static hl_status new_snapshots(hl_book *book, size_t room, hl_snapshot **made, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        hl_status status = hl_snapshot_new(book, room, &made[i]);
+        if (status != HL_OK) {
+            drop_all(made, i);
+            return status;
+        }
+    }
+    return HL_OK;
+}
+
+static hl_status fill(uint32_t era, size_t room, const hl_moment *moments, hl_snapshot **made, size_t count)
+{
+    hl_status status = hl_hooks_ledger.era == era ? HL_OK : HL_FULL; /* another era has another book */
+
+    for (size_t i = 0; i < count && status == HL_OK; i++)
+        status = hl_ledger_fill(&hl_hooks_ledger, moments[i], made[i], room);
+    return status;
+}
+
+hl_status hl_tracer_capture(const hl_moment *moments, size_t count, hl_snapshot **made)
 {
     if (hl_tracer_is_tracing())
         hl_domains_receive(false);
-    hl_lock_take(&control);
+    hl_lock_take(&hl_tracer_control);
     if (hl_tracer_is_tracing())
-        hook_again();
-    hl_lock_give(&control);
+        (void)hook_again(); /* no memory now: the next one tries again */
+    hl_lock_give(&hl_tracer_control);
     /* Rows are allocated without the gate, so the number of sites may have grown when it is taken: then once more. */
     for (size_t slack = 256;; slack *= 2) {
         hl_gate_enter(&hl_hooks_gate);
@@ -223,22 +274,24 @@ hl_status hl_tracer_snapshot(hl_moment moment, hl_snapshot **made)
         hl_gate_leave(&hl_hooks_gate);
         if (!tracing)
             return HL_STOPPED;
-        hl_status status = hl_snapshot_new(book, room, made);
+        hl_status status = new_snapshots(book, room, made, count);
         hl_book_drop(book);
         if (status != HL_OK)
             return status;
         hl_gate_enter(&hl_hooks_gate);
-        if (hl_hooks_ledger.era != era)
-            status = HL_FULL; /* another book now */
-        else
-            status = hl_ledger_fill(&hl_hooks_ledger, moment, *made, room);
+        status = fill(era, room, moments, made, count);
         hl_gate_leave(&hl_hooks_gate);
         if (status == HL_OK)
             return HL_OK;
-        hl_snapshot_drop(*made);
+        drop_all(made, count);
         if (status != HL_FULL)
             return status;
     }
+}
+
+hl_status hl_tracer_snapshot(hl_moment moment, hl_snapshot **made)
+{
+    return hl_tracer_capture(&moment, 1, made);
 }
 
 hl_status hl_tracer_find(uintptr_t address, uint32_t domain, hl_snapshot **found)

@@ -1,6 +1,8 @@
 import heapledger
 import pytest
 
+pytest.register_assert_rewrite("histories", "same")  # a failure there shows its values too
+
 
 @pytest.fixture(autouse=True)
 def consistent():

@@ -80,7 +80,7 @@ static void check_result(const hl_snapshot *merged, hl_snapshot *const *snapshot
 static hl_status merge_all(hl_snapshot *const *snapshots, size_t count, bool announced, hl_snapshot **merged)
 {
     hl_merge *merge;
-    hl_status status = hl_merge_open(&merge);
+    hl_status status = hl_merge_open(NULL, &merge);
     if (status != HL_OK)
         return status;
     for (size_t i = 0; i < count && announced && status == HL_OK; i++)
@@ -293,7 +293,7 @@ static void memory_is_that_of_the_result(void)
     enum { PROCESSES = 50 };
     hl_merge *merge;
     size_t first = 0;
-    sample_must(hl_merge_open(&merge));
+    sample_must(hl_merge_open(NULL, &merge));
     for (int announcing = 1; announcing >= 0; announcing--)
         for (uint64_t i = 0; i < PROCESSES; i++) {
             uint64_t seed = 6;
@@ -309,6 +309,40 @@ static void memory_is_that_of_the_result(void)
         }
     CHECK_EQUAL(hl_merge_memory(merge), first);
     hl_merge_close(merge);
+}
+
+/* Two merges in one book: each has the sum of what was added to it, whichever is closed first. */
+static void beside(void)
+{
+    uint64_t seed = 7;
+    hl_snapshot *families[2][4], *merged[2];
+    hl_merge *merges[2] = {NULL, NULL};
+    for (int i = 0; i < 2; i++) {
+        random_family(families[i], 4, 30, &seed);
+        sample_must(hl_merge_open(merges[0], &merges[i]));
+    }
+    for (int j = 0; j < 4; j++)
+        for (int i = 0; i < 2; i++)
+            sample_must(hl_merge_announce(merges[i], families[i][j]));
+    for (int j = 0; j < 4; j++)
+        for (int i = 0; i < 2; i++)
+            sample_must(hl_merge_add(merges[i], families[i][j]));
+    for (int i = 0; i < 2; i++) {
+        sample_must(hl_merge_finish(merges[i], &merged[i]));
+        hl_merge_close(merges[i]);
+    }
+    CHECK(merged[0]->book == merged[1]->book);
+    for (int i = 0; i < 2; i++) {
+        hl_snapshot *alone;
+        sample_must(merge_all(families[i], 4, true, &alone));
+        check_result(alone, families[i], 4, true);
+        CHECK_EQUAL(merged[i]->row_count, alone->row_count);
+        CHECK_EQUAL(merged[i]->blocks, alone->blocks);
+        CHECK_EQUAL(merged[i]->bytes, alone->bytes);
+        hl_snapshot_drop(alone);
+        hl_snapshot_drop(merged[i]);
+        drop_all(families[i], 4);
+    }
 }
 
 /* Sizes from a file whose author knows the hash, but not its seed. In one chain they would take minutes. */
@@ -360,5 +394,5 @@ static void failures_leak_nothing(void)
 
 CHECK_MAIN(TEST(random_families), TEST(random_tables), TEST(few_rows_of_a_large_book), TEST(nothing_merged),
            TEST(parents_and_children), TEST(parents_that_do_not_know_of_their_children), TEST(totals),
-           TEST(sums_that_do_not_fit), TEST(memory_is_that_of_the_result), TEST(chosen_sizes),
+           TEST(sums_that_do_not_fit), TEST(memory_is_that_of_the_result), TEST(beside), TEST(chosen_sizes),
            TEST(failures_leak_nothing))

@@ -1,0 +1,122 @@
+"""The files that commands read, and the choice of what to look at in them. Several files are merged to one capture.
+
+What is wrong with a file is a Failure: a sentence with the file's name.
+"""
+
+import os
+
+import heapledger
+from heapledger.command import Failure, _progress, _text
+
+MOMENTS = ("live", "peak", "allocated")
+MANY_BYTES = 16 << 20  # less than a second
+MANY_FILES = 100
+
+
+def _size_of(filename):
+    """Bytes, for the progress bar; what cannot be read is noticed soon."""
+    try:
+        return os.stat(filename).st_size
+    except OSError:
+        return 0
+
+
+def reason(error):
+    """What an OSError says, without the name of the file."""
+    return error.strerror or str(error)
+
+
+def load_one(filename):
+    """The capture in a file: an .hlsnap file, or a pickle that the standard library wrote."""
+    shown = _text.printable(os.fsdecode(filename))
+    try:
+        return heapledger.Capture.load(filename)
+    except OSError as error:
+        raise Failure(f"cannot read {shown}: {reason(error)}") from error
+    except heapledger.SnapshotFormatError as error:
+        raise Failure(
+            f"cannot read {shown}: {error.reason} (byte {error.offset}); heapledger check says what is sound"
+        ) from error
+    except MemoryError as error:
+        raise Failure(f"cannot read {shown}: there is not enough memory") from error
+
+
+def load(filenames):
+    """The capture in these files; several are merged. A bar shows how far it is when it takes long."""
+    sizes = [_size_of(filename) for filename in filenames]
+    is_long = sum(sizes) > MANY_BYTES or len(filenames) > MANY_FILES
+    with _progress.show("reading", sum(sizes), is_long) as progress:
+        captures = []
+        for filename, size in zip(filenames, sizes, strict=True):
+            captures.append(load_one(filename))
+            progress.advance(size)
+        if len(captures) == 1:
+            return captures[0]
+        progress.say("merging")
+        try:
+            return heapledger.Capture.merge(captures)
+        except (OverflowError, MemoryError) as error:
+            raise Failure(f"cannot merge these files: {error or 'there is not enough memory'}") from error
+
+
+def snapshot_at(capture, moment=None):
+    """(moment, snapshot): of the moment that was asked for, else of the first that the capture has."""
+    for name in MOMENTS if moment is None else (moment,):
+        snapshot = getattr(capture, name)
+        if snapshot is not None:
+            return name, snapshot
+    there = [name for name in MOMENTS if getattr(capture, name) is not None]
+    raise Failure(f"there is no snapshot of the moment '{moment}', only of: {', '.join(there)}")
+
+
+def add_files(parser):
+    parser.add_argument("files", metavar="FILE", nargs="+", help="an .hlsnap file, or a pickle of tracemalloc's")
+
+
+def add_selection(parser):
+    """Options that say which blocks to look at; select() obeys them."""
+    group = parser.add_argument_group("which blocks")
+    group.add_argument(
+        "--moment",
+        choices=MOMENTS,
+        help="alive when the snapshot was taken, alive at the peak, or allocated since tracing began, freed or not"
+        " (default: the first of these that the file has)",
+    )
+    group.add_argument("--peak", dest="moment", action="store_const", const="peak", help="the same as --moment peak")
+    group.add_argument(
+        "--include",
+        metavar="GLOB",
+        action="append",
+        default=[],
+        help="only blocks allocated by a file of this name, such as '*/myapp/*'; may be repeated",
+    )
+    group.add_argument(
+        "--exclude", metavar="GLOB", action="append", default=[], help="no blocks allocated by a file of this name"
+    )
+    group.add_argument(
+        "--all-frames", action="store_true", help="--include and --exclude look at the callers' files too"
+    )
+    group.add_argument(
+        "--domain", metavar="NUMBER", type=int, action="append", default=[], help="only blocks of this domain"
+    )
+
+
+def make_filters(options):
+    filters = [heapledger.Filter(True, pattern, all_frames=options.all_frames) for pattern in options.include]
+    filters += [heapledger.Filter(False, pattern, all_frames=options.all_frames) for pattern in options.exclude]
+    return filters
+
+
+def filtered(snapshot, options):
+    """What the options leave of a snapshot."""
+    # Each kind by itself: filters that include are alternatives to each other, but a domain is none to a file.
+    if options.domain:
+        snapshot = snapshot.filter_traces([heapledger.DomainFilter(True, domain) for domain in options.domain])
+    filters = make_filters(options)
+    return snapshot.filter_traces(filters) if filters else snapshot
+
+
+def select(capture, options):
+    """(moment, snapshot) that the options of add_selection ask for."""
+    moment, snapshot = snapshot_at(capture, options.moment)
+    return moment, filtered(snapshot, options)

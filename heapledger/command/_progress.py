@@ -1,0 +1,41 @@
+"""A progress bar on stderr for what takes long: on a terminal only, and gone when it is done."""
+
+import contextlib
+import sys
+
+
+class _Silent:
+    """Nothing to show: short work, or nobody who watches."""
+
+    def advance(self, amount):
+        pass
+
+    def say(self, what):
+        pass
+
+
+class _Shown:
+    def __init__(self, bar, task):
+        self._bar = bar
+        self._task = task
+
+    def advance(self, amount):
+        self._bar.advance(self._task, amount)
+
+    def say(self, what):
+        self._bar.update(self._task, description=what)
+
+
+@contextlib.contextmanager
+def show(what, total, is_long):
+    """Within the block: an object with advance(amount), up to `total`, and say(what is done now)."""
+    if not is_long or sys.stderr is None or not sys.stderr.isatty():
+        yield _Silent()
+        return
+    # Only now: importing rich takes longer than most commands.
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        yield _Shown(bar, bar.add_task(what, total=total))

@@ -1,0 +1,46 @@
+"""What is shown of sizes and names. Names come from files that anybody may have written: nothing but text is shown."""
+
+
+def printable(name):
+    """The name with escapes instead of what a terminal might obey or not show: control characters, marks that turn
+    the direction of writing, lone surrogates."""
+    if name.isprintable():
+        return name
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+        for character in name
+    )
+
+
+def size(number, sign=False):
+    """Bytes for people: 512 B, 1.5 KiB, 23.4 MiB."""
+    plus = "+" if sign and number > 0 else ""
+    rest = abs(number)
+    if rest < 1024:
+        return f"{plus}{number} B"
+    for unit in ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB"):
+        rest /= 1024
+        if rest < 999.95 or unit == "EiB":
+            break
+    return f"{'-' if number < 0 else plus}{rest:.1f} {unit}"
+
+
+def count(number, sign=False):
+    return f"{number:+,}" if sign and number else f"{number:,}"
+
+
+def share(part, whole):
+    """Per cent; empty where there is nothing to have a share of."""
+    return f"{100 * part / whole:.1f}%" if whole else ""
+
+
+def shorten(name, width):
+    """The name in at most so many characters: its end says most, and a little of its beginning says where it is."""
+    if len(name) <= width or width < 4:
+        return name
+    head = min(width // 4, 12)
+    return f"{name[:head]}…{name[len(name) - (width - head - 1) :]}"
+
+
+def plural(number, what):
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
