@@ -2,6 +2,7 @@
 # make test       lint, core unit tests, API tests and the interpreter's own test_tracemalloc, on one interpreter
 # make test-browser   the HTML report in a real browser (chromium, which is installed where possible)
 # make test-all   the last two on every supported interpreter (tools/interpreters finds or makes them)
+# make regrtest   the interpreter's own regression suite, untraced and traced, compared; SELECTION=quick|soak|all (all)
 # make bench      measure, and write bench/RESULTS.md
 # make bench-snapshots   the same for snapshots and their analyses (ten minutes)
 # make asan, tsan, memcheck, failing   the extension and the core under hostile conditions (tools/hostile); test-all
@@ -19,17 +20,19 @@
 # make format     format C and Python in place
 # make clean      forget build/
 #
-# PYTHON selects the interpreter of demo, test and bench: a command, or a version such as 3.15. With CI=true compiler
-# warnings are errors and a missing interpreter fails. Environments and builds live in build/ and are made as needed.
+# PYTHON selects the interpreter of demo, test, regrtest and bench: a command, or a version such as 3.15. With CI=true
+# compiler warnings are errors and a missing interpreter fails. Environments and builds live in build/ and are made as
+# needed.
 
 PYTHON ?= python3
 SECONDS ?= 60
+SELECTION ?= all
 with = tools/with-interpreter
 c_files = $(wildcard src/*/*.[ch] heapledger/include/*.h tests/core/*.[ch] tests/api/*.[ch] tests/fuzz/*.[ch] tests/stress/*.[ch] bench/*.[ch])
 python_files = $(wildcard heapledger startup tests bench tools/*.py)
 
 .PHONY: demo test lint test-core test-api test-all asan tsan memcheck failing fuzz bench bench-snapshots \
-    callgrind-check real-programs format clean bench-commands test-browser picture
+    callgrind-check real-programs format clean bench-commands test-browser picture regrtest
 
 demo:
 	$(with) $(PYTHON) python tools/demo.py
@@ -60,6 +63,9 @@ asan tsan memcheck failing:
 picture:
 	$(with) $(PYTHON) tools/browser
 	$(with) $(PYTHON) python -P tools/picture.py
+
+regrtest:
+	$(with) $(PYTHON) python tests/regrtest/run.py $(SELECTION)
 
 fuzz:
 	tools/fuzz $(SECONDS)
