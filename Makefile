@@ -1,5 +1,5 @@
 # make demo       build heapledger, trace a small program with it
-# make test       lint, core unit tests, API tests and the interpreter's own test_tracemalloc, on one interpreter
+# make test       lint, types, core unit tests, API tests and the interpreter's own test_tracemalloc, on one interpreter
 # make test-all   the last two on every supported interpreter (tools/interpreters finds or makes them)
 # make bench      measure, and write bench/RESULTS.md
 # make bench-snapshots   the same for snapshots and their analyses (ten minutes)
@@ -17,18 +17,21 @@ with = tools/with-interpreter
 c_files = $(wildcard src/*/*.[ch] heapledger/include/*.h tests/core/*.[ch] tests/api/*.[ch] tests/fuzz/*.[ch] bench/*.[ch])
 python_files = $(wildcard heapledger startup tests bench tools/*.py)
 
-.PHONY: demo test lint test-core test-api test-all fuzz bench bench-snapshots callgrind-check format clean
+.PHONY: demo test lint test-types test-core test-api test-all fuzz bench bench-snapshots callgrind-check format clean
 
 demo:
 	$(with) $(PYTHON) python tools/demo.py
 
-test: lint test-core test-api
+test: lint test-types test-core test-api
 
 lint:
 	$(with) $(PYTHON) ruff check --quiet $(python_files)
 	$(with) $(PYTHON) ruff format --check --quiet $(python_files)
 	$(if $(c_files),$(with) $(PYTHON) clang-format --dry-run -Werror $(c_files))
 	$(with) $(PYTHON) python tools/check_tree.py
+
+test-types:
+	$(with) $(PYTHON) tools/check-types
 
 test-core:
 	$(with) $(PYTHON) tools/run-tests core

@@ -44,7 +44,7 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     for text in (
         "limit_memory(size): fail the test if its peak is more than this above its start, e.g. '24 MB'",
-        "limit_leaks(size, *, filter=None, warmup=2, rounds=3): fail the test if each call leaves more than this behind",
+        "limit_leaks(size, *, filter=None, warmup=2, rounds=3): fail the test if each call leaves more behind",
     ):
         config.addinivalue_line("markers", text)
     if config.option.heapledger_update and not config.option.heapledger_baseline:

@@ -201,9 +201,8 @@ def _leaks_offences(measurement, leaks):
     if least <= leaks.size:
         return []
     snapshot = left[sizes.index(least)]
-    sentence = (
-        f"{format_size(least)} in {len(snapshot.traces)} blocks left behind by each call, {format_size(leaks.size)} allowed"
-    )
+    left_behind = f"{format_size(least)} in {len(snapshot.traces)} blocks left behind by each call"
+    sentence = f"{left_behind}, {format_size(leaks.size)} allowed"
     return [(sentence, snapshot.statistics("traceback"))]
 
 

@@ -1,14 +1,18 @@
 """One test's measurement: a trace of each round, with a collection before and after.
 
-Between the beginning and the end of a round nothing runs but the test, and the collection, which is our own work: so the
-numbers are the test's alone, and the same in the next process (docs/pytest.md says what can make them differ).
+Between the beginning and the end of a round nothing runs but the test, and the collection, which is our own work: so
+the numbers are the test's alone, and the same in the next process (docs/pytest.md says what can make them differ).
 """
 
 import gc
+import sys
 
 from heapledger import trace
 from heapledger._ledger import _OwnWork
 from heapledger._tracing import total
+
+# The interpreter's cache of attribute lookups keeps names alive, or not, by their addresses.
+_clear_lookups = getattr(sys, "_clear_internal_caches", None) or sys._clear_type_cache
 
 
 class Measurement:
@@ -27,11 +31,13 @@ class Measurement:
         # Twice: what the finalizers of the first round set free has to go as well.
         gc.collect()
         gc.collect()
+        _clear_lookups()
         self._traces[self._round].__enter__()
 
     def end(self):
         self._own_work.__enter__()
         gc.collect()
+        _clear_lookups()
         self._own_work.__exit__()
         self._traces[self._round].__exit__(None, None, None)
         self._round += 1
