@@ -17,12 +17,12 @@ with = tools/with-interpreter
 c_files = $(wildcard src/*/*.[ch] heapledger/include/*.h tests/core/*.[ch] tests/api/*.[ch] tests/fuzz/*.[ch] bench/*.[ch])
 python_files = $(wildcard heapledger startup tests bench tools/*.py)
 
-.PHONY: demo test lint test-types test-core test-api test-all fuzz bench bench-snapshots callgrind-check format clean
+.PHONY: demo test lint test-types test-notebooks test-core test-api test-all fuzz bench bench-snapshots callgrind-check format clean
 
 demo:
 	$(with) $(PYTHON) python tools/demo.py
 
-test: lint test-types test-core test-api
+test: lint test-types test-core test-api test-notebooks
 
 lint:
 	$(with) $(PYTHON) ruff check --quiet $(python_files)
@@ -32,6 +32,9 @@ lint:
 
 test-types:
 	$(with) $(PYTHON) tools/check-types
+
+test-notebooks:
+	$(with) $(PYTHON) tools/check-notebooks
 
 test-core:
 	$(with) $(PYTHON) tools/run-tests core

@@ -11,9 +11,7 @@ from typing_extensions import SupportsIndex, disjoint_base
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 _FrameTuple: TypeAlias = tuple[str, int]
-_TraceTuple: TypeAlias = (
-    tuple[int, int, Sequence[_FrameTuple], int | None] | tuple[int, int, Sequence[_FrameTuple]]
-)
+_TraceTuple: TypeAlias = tuple[int, int, Sequence[_FrameTuple], int | None] | tuple[int, int, Sequence[_FrameTuple]]
 _KeyType: TypeAlias = Literal["filename", "lineno", "traceback"]
 _File: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes]
 
@@ -74,6 +72,7 @@ def take_capture() -> Capture: ...
 def install() -> None: ...
 def uninstall() -> None: ...
 def get_include() -> str: ...
+def load_ipython_extension(ipython: Any) -> None: ...
 
 # Parts of a program
 
@@ -113,9 +112,7 @@ class Leaks:
     def __init__(self, leaked: Snapshot, rounds: tuple[tuple[int, int], ...]) -> None: ...
     def __bool__(self) -> bool: ...
 
-def track_leaks(
-    function: Callable[[], object], *, rounds: int = 3, warmup: int = 2, nframe: int = 10
-) -> Leaks: ...
+def track_leaks(function: Callable[[], object], *, rounds: int = 3, warmup: int = 2, nframe: int = 10) -> Leaks: ...
 
 # Results
 
