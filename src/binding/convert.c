@@ -92,7 +92,7 @@ static bool enter_frames(conversion *work, PyObject *traceback, hl_stack_id *sta
 {
     Py_ssize_t depth = PyTuple_GET_SIZE(traceback), done = 0;
 
-    if (depth > work->locations_room) {
+    if (depth > work->locations_room || work->locations == NULL) { /* the book takes no NULL, even for no frames */
         hl_location_id *grown = hl_os_resize(work->locations, (size_t)depth, sizeof(*grown));
         if (grown == NULL) {
             PyErr_NoMemory();

@@ -61,7 +61,8 @@ hl_site_id hl_ledger_own_site(hl_ledger *ledger, uint64_t size);
 HL_INLINE void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain, hl_site_id site);
 /* Remove a block. False when it is not entered. */
 HL_INLINE bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain);
-/* Enter the block under another site, where its size stays: an object came back from a freelist. */
+/* Enter the block under another site, where its size stays: an object came back from a freelist. `site` 0 counts a lost
+ * record, and the block leaves. */
 void hl_ledger_reattribute(hl_ledger *ledger, uintptr_t address, hl_site_id site);
 /* The site of a block, 0 when it is not entered; it may be hidden. */
 hl_site_id hl_ledger_find(const hl_ledger *ledger, uintptr_t address, uint32_t domain);

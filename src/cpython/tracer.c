@@ -77,31 +77,45 @@ static void prepare_process(void)
 }
 
 /* Another tool that stops may put back the allocators that it found, without ours: the stdlib's tracemalloc does. */
-static void hook_again(void)
+static hl_status hook_again(void)
 {
-    if (hl_hooks_install()) {
+    bool put;
+    hl_status status = hl_hooks_install(&put);
+    if (put) {
         hl_gate_enter(&hl_hooks_gate);
         hl_codes_forget_all(&hl_hooks_ledger.codes, hl_hooks_ledger.book);
         hl_gate_leave(&hl_hooks_gate);
     }
     hl_reftracer_install();
+    return status;
+}
+
+/* Hooks on all domains or on none. Nobody is tracing: those that are there pass through. */
+static hl_status hook_first(void)
+{
+    bool put;
+    hl_status status = hl_hooks_install(&put);
+    if (status != HL_OK)
+        hl_hooks_remove();
+    return status;
 }
 
 /* Under hl_tracer_control. */
 static hl_status begin_tracing(uint32_t nframe)
 {
     hl_ledger fresh;
-    hl_shadow shadow;
+    hl_shadow shadow = {0};
     hl_status status = hl_ledger_open(&fresh, nframe, 0);
-    if (status != HL_OK)
-        return status;
-    status = hl_shadow_open(&shadow, nframe);
+    if (status == HL_OK)
+        status = hl_shadow_open(&shadow, nframe);
+    if (status == HL_OK)
+        status = hook_first();
     if (status != HL_OK) {
+        hl_shadow_close(&shadow);
         hl_ledger_close(&fresh);
         return status;
     }
     prepare_process();
-    (void)hl_hooks_install();
     hl_gate_enter(&hl_hooks_gate);
     fresh.era = hl_hooks_ledger.era + 1;
     hl_hooks_ledger = fresh;
@@ -115,10 +129,7 @@ static hl_status begin_tracing(uint32_t nframe)
 
 hl_status hl_tracer_see_to_tracing(uint32_t nframe)
 {
-    if (!hl_tracer_is_tracing())
-        return begin_tracing(nframe);
-    hook_again();
-    return HL_OK;
+    return hl_tracer_is_tracing() ? hook_again() : begin_tracing(nframe);
 }
 
 void hl_tracer_stop_tracing(void)
@@ -251,7 +262,7 @@ hl_status hl_tracer_capture(const hl_moment *moments, size_t count, hl_snapshot 
         hl_domains_receive(false);
     hl_lock_take(&hl_tracer_control);
     if (hl_tracer_is_tracing())
-        hook_again();
+        (void)hook_again(); /* no memory now: the next one tries again */
     hl_lock_give(&hl_tracer_control);
     /* Rows are allocated without the gate, so the number of sites may have grown when it is taken: then once more. */
     for (size_t slack = 256;; slack *= 2) {
