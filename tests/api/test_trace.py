@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gc
+import inspect
 import random
 import threading
 
@@ -384,7 +385,7 @@ def test_decorated_coroutines():
         [MILLION + HEADER, 2 * MILLION + HEADER],
         [2 * MILLION + HEADER],
     ]
-    assert asyncio.iscoroutinefunction(work) and not heapledger.is_tracing()
+    assert inspect.iscoroutinefunction(work) and not heapledger.is_tracing()
 
 
 def test_generators_are_refused():
