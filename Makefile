@@ -7,6 +7,8 @@
 #                 does so too, once
 # make fuzz       fuzz the reader of .hlsnap files for SECONDS=60 (needs clang)
 # make callgrind-check   compare the instruction counts of the hook path with the recorded ones (needs valgrind)
+# make real-programs     the interpreter's own tests, pip, black and pytest, with and without `heapledger run`; PROGRAMS
+#                        selects some
 # make format     format C and Python in place
 # make clean      forget build/
 #
@@ -20,7 +22,7 @@ c_files = $(wildcard src/*/*.[ch] heapledger/include/*.h tests/core/*.[ch] tests
 python_files = $(wildcard heapledger startup tests bench tools/*.py)
 
 .PHONY: demo test lint test-types test-notebooks test-core test-api test-all asan tsan memcheck failing fuzz bench \
-    bench-snapshots callgrind-check format clean
+    bench-snapshots callgrind-check real-programs format clean
 
 demo:
 	$(with) $(PYTHON) python tools/demo.py
@@ -59,6 +61,9 @@ bench:
 
 bench-snapshots:
 	$(with) $(PYTHON) python bench/snapshots.py
+
+real-programs:
+	$(with) $(PYTHON) python tests/programs/run.py $(PROGRAMS)
 
 callgrind-check:
 	$(with) $(PYTHON) python bench/callgrind.py
