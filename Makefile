@@ -1,5 +1,5 @@
 # make demo       build heapledger, trace a small program with it
-# make test       lint, core unit tests, API tests and the interpreter's own test_tracemalloc, on one interpreter
+# make test       lint, types, core unit tests, API tests and the interpreter's own test_tracemalloc, on one interpreter
 # make test-browser   the HTML report in a real browser (chromium, which is installed where possible)
 # make test-all   the last two on every supported interpreter (tools/interpreters finds or makes them)
 # make regrtest   the interpreter's own regression suite, untraced and traced, compared; SELECTION=quick|soak|all (all)
@@ -8,14 +8,11 @@
 # make asan, tsan, memcheck, failing   the extension and the core under hostile conditions (tools/hostile); test-all
 #                 does so too, once
 # make bench-commands    the same for the command line on a big snapshot (a few minutes)
-# make fuzz       fuzz the reader of .hlsnap files for SECONDS=60 (needs clang)
-
 # make fuzz       fuzz the reader of .hlsnap files, the filters, the line-table decoder and the ledger, each for
 #                 SECONDS=60 (needs clang)
 # make callgrind-check   compare the instruction counts of the hook path with the recorded ones (needs valgrind)
 # make real-programs     the interpreter's own tests, pip, black and pytest, with and without `heapledger run`; PROGRAMS
 #                        selects some
-
 # make picture    make docs/report.png anew (needs chromium)
 # make format     format C and Python in place
 # make clean      forget build/
@@ -32,18 +29,25 @@ c_files = $(wildcard src/*/*.[ch] heapledger/include/*.h tests/core/*.[ch] tests
 python_files = $(wildcard heapledger startup tests bench tools/*.py)
 
 .PHONY: demo test lint test-core test-api test-all asan tsan memcheck failing fuzz bench bench-snapshots \
-    callgrind-check real-programs format clean bench-commands test-browser picture regrtest
+    callgrind-check real-programs format clean bench-commands test-browser picture regrtest test-types \
+    test-notebooks
 
 demo:
 	$(with) $(PYTHON) python tools/demo.py
 
-test: lint test-core test-api
+test: lint test-types test-core test-api test-notebooks
 
 lint:
 	$(with) $(PYTHON) ruff check --quiet $(python_files)
 	$(with) $(PYTHON) ruff format --check --quiet $(python_files)
 	$(if $(c_files),$(with) $(PYTHON) clang-format --dry-run -Werror $(c_files))
 	$(with) $(PYTHON) python tools/check_tree.py
+
+test-types:
+	$(with) $(PYTHON) tools/check-types
+
+test-notebooks:
+	$(with) $(PYTHON) tools/check-notebooks
 
 test-core:
 	$(with) $(PYTHON) tools/run-tests core
