@@ -294,6 +294,7 @@ static uint64_t count_at(const hl_site *site, hl_moment moment, uint64_t epoch)
     case HL_ALLOCATED:
         return site->allocated;
     case HL_LIVE:
+    case HL_MOMENTS: /* their number, none of them */
         break;
     }
     return site->live;
