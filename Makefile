@@ -2,6 +2,7 @@
 # make test       lint, core unit tests, API tests and the interpreter's own test_tracemalloc, on one interpreter
 # make test-all   the last two on every supported interpreter (tools/interpreters finds or makes them)
 # make test-once  what need not run on every interpreter: wheel and source distribution, documentation, recipes
+# make docs       build the documentation into build/site
 # make bench      measure, and write bench/RESULTS.md
 # make bench-snapshots   the same for snapshots and their analyses (ten minutes)
 # make asan, tsan, memcheck, failing   the extension and the core under hostile conditions (tools/hostile); test-all
@@ -20,7 +21,7 @@ with = tools/with-interpreter
 c_files = $(wildcard src/*/*.[ch] heapledger/include/*.h tests/core/*.[ch] tests/api/*.[ch] tests/fuzz/*.[ch] bench/*.[ch])
 python_files = $(wildcard heapledger startup tests bench tools/*.py)
 
-.PHONY: demo test lint test-core test-api test-once test-all asan tsan memcheck failing fuzz bench bench-snapshots callgrind-check format clean
+.PHONY: demo test lint test-core test-api test-once docs test-all asan tsan memcheck failing fuzz bench bench-snapshots callgrind-check format clean
 
 demo:
 	$(with) $(PYTHON) python tools/demo.py
@@ -41,6 +42,9 @@ test-api:
 
 test-once:
 	$(with) $(PYTHON) tools/run-tests once
+
+docs:
+	$(with) $(PYTHON) tools/with-packages python tools/docs.py
 
 test-all:
 	tools/test-all
