@@ -3,15 +3,18 @@
 The pages are the Markdown files of docs/, and README.md and its like. In the checkout a link is a path, so it works
 wherever the checkout is shown. On the site README.md is index.md, and so on; so copies with other links are made in
 build/docs, and Sphinx builds the site in build/site from them. Links to other files of the checkout (a folder, a
-script) become plain text there.
+script) become plain text there. The page of the commands' options is made of what they say themselves.
 """
 
+import os
 import pathlib
 import posixpath
 import re
 import shutil
 import subprocess
 import sys
+
+import heapledger.command
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STAGE = ROOT / "build" / "docs"
@@ -50,6 +53,19 @@ def rewrite(markdown, path):
     return "".join(parts)
 
 
+def help_of_commands():
+    """A page with what each command's --help says."""
+
+    def said(*arguments):
+        environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
+        command = [sys.executable, "-m", "heapledger", *arguments, "--help"]
+        return subprocess.check_output(command, cwd="/", env=environment, text=True)
+
+    parts = ["# The commands' options\n", f"```text\n{said()}```\n"]
+    parts += [f"## {name}\n\n```text\n{said(name)}```\n" for name in heapledger.command.SUMMARIES]
+    return "\n".join(parts)
+
+
 def stage():
     """Fill build/docs."""
     shutil.rmtree(STAGE, ignore_errors=True)
@@ -57,6 +73,7 @@ def stage():
     documents = [path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")]
     for path in [*PAGES, *documents]:
         (STAGE / place_on_site(path)).write_text(rewrite((ROOT / path).read_text(), path))
+    (STAGE / "options.md").write_text(help_of_commands())
     index = STAGE / "index.md"
     index.write_text(index.read_text() + (ROOT / "docs" / "contents.txt").read_text())
 
