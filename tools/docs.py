@@ -74,8 +74,13 @@ def stage():
     for path in [*PAGES, *documents]:
         (STAGE / place_on_site(path)).write_text(rewrite((ROOT / path).read_text(), path))
     (STAGE / "options.md").write_text(help_of_commands())
+    contents = (ROOT / "docs" / "contents.txt").read_text()
+    placed = set(re.findall(r"^[\w/-]+$", contents, re.MULTILINE))
+    others = sorted({path.removeprefix("docs/").removesuffix(".md") for path in documents} - placed)
+    if others:
+        contents += "\n".join(["", "```{toctree}", ":hidden:", ":caption: More", "", *others, "```", ""])
     index = STAGE / "index.md"
-    index.write_text(index.read_text() + (ROOT / "docs" / "contents.txt").read_text())
+    index.write_text(index.read_text() + contents)
 
 
 def main():
