@@ -13,59 +13,56 @@ from documents import DOCUMENTS, python
 
 CHECKOUT = DOCUMENTS.parent
 PAGES = [CHECKOUT / "README.md", *sorted(DOCUMENTS.rglob("*.md"))]
-CODE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-FILE = re.compile(r"^```python file=(\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# Blocks that are run, in their order: code, and commands with what they say. A block with a name is a file.
+BLOCK = re.compile(r"^```(python|console)( file=\S+)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
 # Sizes of objects differ between versions of Python, and what is shown is one version's.
 TOLERANCE = 0.25
 
 
-def blocks(pattern):
-    return [
-        pytest.param(block, id=f"{page.relative_to(CHECKOUT).as_posix()}-{number}")
-        for page in PAGES
-        for number, block in enumerate(pattern.findall(page.read_text()), 1)
-    ]
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """Where a reader is, with the examples."""
-    shutil.copytree(DOCUMENTS / "examples", tmp_path, dirs_exist_ok=True)
-    return tmp_path
-
-
-@pytest.mark.parametrize("code", blocks(CODE))
-def test_code(code, folder):
-    (folder / "block.py").write_text(code)
-    python("block.py", folder=folder)
-
-
 def same(shown, said):
-    """Whether two texts are the same but for the size of numbers."""
-    numbers = [[float(number.replace(",", "")) for number in NUMBER.findall(text)] for text in (shown, said)]
-    if NUMBER.sub("#", shown) != NUMBER.sub("#", said):
-        return False
-    return all(abs(one - other) <= TOLERANCE * abs(one) for one, other in zip(*numbers, strict=True))
+    """Whether two texts are the same but for the size of numbers; a line of three dots stands for any lines."""
+    pattern = "".join(
+        r"(?:.*\n)*?" if line == "...\n" else f"({NUMBER.pattern})".join(map(re.escape, NUMBER.split(line)))
+        for line in shown.splitlines(keepends=True)
+    )
+    match = re.fullmatch(pattern, said)
+    values = [float(number.replace(",", "")) for number in NUMBER.findall(shown)]
+    found = [float(number.replace(",", "")) for number in match.groups()] if match else []
+    return bool(match) and all(
+        abs(one - other) <= TOLERANCE * abs(one) for one, other in zip(values, found, strict=True)
+    )
 
 
-@pytest.mark.parametrize("text", blocks(CONSOLE))
-def test_console(text, folder):
+def run_console(text, folder):
     """Each line that begins with $ says what follows it."""
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         command, _, shown = part.partition("\n")
         environment = {**os.environ, "COLUMNS": "110", "NO_COLOR": "1"}
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
         said = subprocess.run(command, shell=True, cwd=folder, env=environment, timeout=60, **streams).stdout
-        lines = [line.rstrip() for line in said.replace(f"{folder}/", "").splitlines()]
-        assert same(shown, "".join(line + "\n" for line in lines)), f"{command} says\n" + "\n".join(lines)
+        said = "".join(line.rstrip() + "\n" for line in said.replace(f"{folder}/", "").splitlines())
+        assert same(shown, said), f"{command} says\n{said}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if BLOCK.search(page.read_text())], ids=lambda page: page.stem)
+def test_page(page, tmp_path):
+    """What a reader does who follows the page from top to bottom, in a folder with the examples."""
+    shutil.copytree(DOCUMENTS / "examples", tmp_path, dirs_exist_ok=True)
+    for language, name, text in BLOCK.findall(page.read_text()):
+        if name:
+            (tmp_path / name.partition("=")[2]).write_text(text)
+        elif language == "console":
+            run_console(text, tmp_path)
+        else:
+            (tmp_path / "block.py").write_text(text)
+            python("block.py", folder=tmp_path)
 
 
 def test_examples_are_shown_as_they_are():
-    shown = {name: code for page in PAGES for name, code in FILE.findall(page.read_text())}
+    shown = {name: text for page in PAGES for _, name, text in BLOCK.findall(page.read_text()) if name}
     for path in (DOCUMENTS / "examples").glob("*.py"):
-        assert shown.get(path.name, path.read_text()) == path.read_text(), path.name
+        assert shown.get(f" file={path.name}", path.read_text()) == path.read_text(), path.name
 
 
 def test_the_reference_has_every_name():
