@@ -9,6 +9,8 @@
 #                 does so too, once
 # make fuzz       fuzz the reader of .hlsnap files for SECONDS=60 (needs clang)
 # make callgrind-check   compare the instruction counts of the hook path with the recorded ones (needs valgrind)
+# make real-programs     the interpreter's own tests, pip, black and pytest, with and without `heapledger run`; PROGRAMS
+#                        selects some
 # make format     format C and Python in place
 # make clean      forget build/
 #
@@ -21,7 +23,8 @@ with = tools/with-interpreter
 c_files = $(wildcard src/*/*.[ch] heapledger/include/*.h tests/core/*.[ch] tests/api/*.[ch] tests/fuzz/*.[ch] bench/*.[ch])
 python_files = $(wildcard heapledger startup tests bench tools/*.py)
 
-.PHONY: demo test lint test-core test-api test-once docs test-all asan tsan memcheck failing fuzz bench bench-snapshots callgrind-check format clean
+.PHONY: demo test lint test-core test-api test-once docs test-all asan tsan memcheck failing fuzz bench bench-snapshots \
+    callgrind-check real-programs format clean
 
 demo:
 	$(with) $(PYTHON) python tools/demo.py
@@ -60,6 +63,9 @@ bench:
 
 bench-snapshots:
 	$(with) $(PYTHON) python bench/snapshots.py
+
+real-programs:
+	$(with) $(PYTHON) python tests/programs/run.py $(PROGRAMS)
 
 callgrind-check:
 	$(with) $(PYTHON) python bench/callgrind.py

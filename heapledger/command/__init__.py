@@ -12,6 +12,7 @@ import importlib
 import sys
 
 SUMMARIES = {
+    "run": "run a program and write what it allocates, in every process of it, to files",
     "enable": "let tracemalloc mean heapledger in every program of this environment",
     "disable": "undo enable",
     "status": "say what is enabled, where, and what the environment's variables do",

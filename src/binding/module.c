@@ -31,6 +31,7 @@ PyObject *hl_raise_status(hl_status status)
         PyErr_SetString(PyExc_OverflowError, "the sum of the sizes exceeds 64 bits");
         return NULL;
     case HL_MALFORMED: /* says more than a status can, so its callers raise it */
+    case HL_BUSY:      /* for signal handlers only */
     case HL_OK:
         break;
     }

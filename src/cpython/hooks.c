@@ -268,6 +268,17 @@ static bool remember(PyMemAllocatorDomain which, const PyMemAllocatorEx *now)
     return true;
 }
 
+/* False: no memory. */
+static bool put_over(PyMemAllocatorDomain which, const PyMemAllocatorEx *now)
+{
+    if (!remember(which, now))
+        return false;
+    PyMemAllocatorEx ours = hooks[which];
+    ours.ctx = now->ctx;
+    PyMem_SetAllocator(which, &ours);
+    return true;
+}
+
 hl_status hl_hooks_install(bool *put)
 {
     *put = false;
@@ -277,12 +288,20 @@ hl_status hl_hooks_install(bool *put)
         PyMem_GetAllocator(domains[i], &now);
         if (now.malloc == hooks[domains[i]].malloc || reaches_ours(&now))
             continue;
-        if (!remember(domains[i], &now))
+        if (!put_over(domains[i], &now))
             return HL_NO_MEMORY;
-        PyMemAllocatorEx ours = hooks[domains[i]];
-        ours.ctx = now.ctx;
-        PyMem_SetAllocator(domains[i], &ours);
         *put = true;
+    }
+    return HL_OK;
+}
+
+hl_status hl_hooks_install_early(void)
+{
+    for (int i = 0; i < DOMAINS; i++) {
+        PyMemAllocatorEx now;
+        PyMem_GetAllocator(domains[i], &now);
+        if (!put_over(domains[i], &now))
+            return HL_NO_MEMORY;
     }
     return HL_OK;
 }
