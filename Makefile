@@ -3,6 +3,9 @@
 # make test-browser   the HTML report in a real browser (chromium, which is installed where possible)
 # make test-all   the last two on every supported interpreter (tools/interpreters finds or makes them)
 # make regrtest   the interpreter's own regression suite, untraced and traced, compared; SELECTION=quick|soak|all (all)
+
+# make test-once  what need not run on every interpreter: wheel and source distribution, documentation, recipes
+# make docs       build the documentation into build/site
 # make bench      measure, and write bench/RESULTS.md
 # make bench-snapshots   the same for snapshots and their analyses (ten minutes)
 # make asan, tsan, memcheck, failing   the extension and the core under hostile conditions (tools/hostile); test-all
@@ -30,7 +33,7 @@ python_files = $(wildcard heapledger startup tests bench tools/*.py)
 
 .PHONY: demo test lint test-core test-api test-all asan tsan memcheck failing fuzz bench bench-snapshots \
     callgrind-check real-programs format clean bench-commands test-browser picture regrtest test-types \
-    test-notebooks
+    test-notebooks test-once docs
 
 demo:
 	$(with) $(PYTHON) python tools/demo.py
@@ -57,6 +60,12 @@ test-api:
 
 test-browser:
 	$(with) $(PYTHON) tools/run-tests browser
+
+test-once:
+	$(with) $(PYTHON) tools/run-tests once
+
+docs:
+	$(with) $(PYTHON) tools/with-packages python tools/docs.py
 
 test-all:
 	tools/test-all

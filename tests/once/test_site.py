@@ -1,0 +1,99 @@
+"""The documentation is true: its code runs, its commands say what it shows, its lists are complete, and it builds."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import heapledger
+import pytest
+from documents import DOCUMENTS, python
+
+CHECKOUT = DOCUMENTS.parent
+PAGES = [CHECKOUT / "README.md", *sorted(DOCUMENTS.rglob("*.md"))]
+# Blocks that are run, in their order: code, and commands with what they say. A block with a name is a file.
+BLOCK = re.compile(r"^```(python|console)( file=\S+)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
+# Sizes of objects differ between versions of Python, and what is shown is one version's.
+TOLERANCE = 0.25
+
+
+def same(shown, said):
+    """Whether two texts are the same but for the size of numbers; a line of three dots stands for any lines."""
+    pattern = "".join(
+        r"(?:.*\n)*?" if line == "...\n" else f"({NUMBER.pattern})".join(map(re.escape, NUMBER.split(line)))
+        for line in shown.splitlines(keepends=True)
+    )
+    match = re.fullmatch(pattern, said)
+    values = [float(number.replace(",", "")) for number in NUMBER.findall(shown)]
+    found = [float(number.replace(",", "")) for number in match.groups()] if match else []
+    return bool(match) and all(
+        abs(one - other) <= TOLERANCE * abs(one) for one, other in zip(values, found, strict=True)
+    )
+
+
+def run_console(text, folder):
+    """Each line that begins with $ says what follows it."""
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, _, shown = part.partition("\n")
+        environment = {**os.environ, "COLUMNS": "110", "NO_COLOR": "1"}
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        said = subprocess.run(command, shell=True, cwd=folder, env=environment, timeout=60, **streams).stdout
+        said = "".join(line.rstrip() + "\n" for line in said.replace(f"{folder}/", "").splitlines())
+        assert same(shown, said), f"{command} says\n{said}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if BLOCK.search(page.read_text())], ids=lambda page: page.stem)
+def test_page(page, tmp_path):
+    """What a reader does who follows the page from top to bottom, in a folder with the examples."""
+    shutil.copytree(DOCUMENTS / "examples", tmp_path, dirs_exist_ok=True)
+    for language, name, text in BLOCK.findall(page.read_text()):
+        if name:
+            (tmp_path / name.partition("=")[2]).write_text(text)
+        elif language == "console":
+            run_console(text, tmp_path)
+        else:
+            (tmp_path / "block.py").write_text(text)
+            python("block.py", folder=tmp_path)
+
+
+def test_examples_are_shown_as_they_are():
+    shown = {name: text for page in PAGES for _, name, text in BLOCK.findall(page.read_text()) if name}
+    for path in (DOCUMENTS / "examples").glob("*.py"):
+        assert shown.get(f" file={path.name}", path.read_text()) == path.read_text(), path.name
+
+
+def test_the_reference_has_every_name():
+    """And nothing that is not there."""
+    text = (DOCUMENTS / "reference.md").read_text()
+    named = re.findall(r"^\| `(\w+)", text, re.MULTILINE)
+    assert sorted(named) == sorted(heapledger.__all__)
+    for name in named:
+        one = getattr(heapledger, name)
+        if isinstance(one, type) and issubclass(one, (heapledger.Snapshot, heapledger.Capture)):
+            row = re.search(rf"^\| `{name}`.*", text, re.MULTILINE).group()
+            public = {attribute for attribute in dir(one) if not attribute.startswith("_")}
+            assert public <= set(re.findall(r"`(\w+)", row)), name
+
+
+def test_the_comparison_invents_no_figure():
+    results = (CHECKOUT / "bench" / "RESULTS.md").read_text()
+    figures = (DOCUMENTS / "comparison.md").read_text().partition("## Figures")[2]
+    measured = re.findall(r"\d[\d,]*\.\d+", re.sub(r"\b3\.1[1-5]\b", "", figures))  # versions are none
+    assert len(measured) >= 12
+    for figure in measured:
+        assert re.search(rf"(?<![\d.,]){re.escape(figure)}(?![\d.])", results), figure
+
+
+def test_it_builds():
+    """Strictly: a link to nowhere, or a page that is in no list, is an error."""
+    command = [sys.executable, CHECKOUT / "tools" / "docs.py"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    site = CHECKOUT / "build" / "site"
+    pages = {pathlib.Path(path).relative_to(site).with_suffix(".md").as_posix() for path in site.rglob("*.html")}
+    expected = {page.relative_to(DOCUMENTS).as_posix() for page in PAGES if page.is_relative_to(DOCUMENTS)}
+    assert expected | {"index.md", "options.md", "contributing.md", "changelog.md", "results.md"} <= pages
+    assert "heapledger status" in (site / "options.html").read_text()
