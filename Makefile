@@ -3,6 +3,8 @@
 # make test-all   the last two on every supported interpreter (tools/interpreters finds or makes them)
 # make bench      measure, and write bench/RESULTS.md
 # make bench-snapshots   the same for snapshots and their analyses (ten minutes)
+# make asan, tsan, memcheck, failing   the extension and the core under hostile conditions (tools/hostile); test-all
+#                 does so too, once
 # make fuzz       fuzz the reader of .hlsnap files for SECONDS=60 (needs clang)
 # make callgrind-check   compare the instruction counts of the hook path with the recorded ones (needs valgrind)
 # make real-programs     the interpreter's own tests, pip, black and pytest, with and without `heapledger run`; PROGRAMS
@@ -19,7 +21,8 @@ with = tools/with-interpreter
 c_files = $(wildcard src/*/*.[ch] heapledger/include/*.h tests/core/*.[ch] tests/api/*.[ch] tests/fuzz/*.[ch] bench/*.[ch])
 python_files = $(wildcard heapledger startup tests bench tools/*.py)
 
-.PHONY: demo test lint test-core test-api test-all fuzz bench bench-snapshots callgrind-check real-programs format clean
+.PHONY: demo test lint test-core test-api test-all asan tsan memcheck failing fuzz bench bench-snapshots callgrind-check \
+    real-programs format clean
 
 demo:
 	$(with) $(PYTHON) python tools/demo.py
@@ -40,6 +43,9 @@ test-api:
 
 test-all:
 	tools/test-all
+
+asan tsan memcheck failing:
+	$(with) $(PYTHON) tools/hostile $@
 
 fuzz:
 	tools/fuzz $(SECONDS)

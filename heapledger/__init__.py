@@ -2,8 +2,8 @@
 
 ``import heapledger as tracemalloc`` is all that a program changes. Names, arguments, results and errors are those of
 the standard library's module; ``take_peak_snapshot``, ``take_allocation_snapshot``, ``take_capture``, ``Capture``,
-``allocated``, ``install``, ``uninstall``, ``memory``, ``lost_records``, ``SnapshotFormatError`` and ``get_include`` are
-additions.
+``trace``, ``track_leaks``, ``allocated``, ``install``, ``uninstall``, ``memory``, ``lost_records``,
+``SnapshotFormatError`` and ``get_include`` are additions.
 
 ``Filter(False, heapledger.__file__)`` must hide all that this package allocates, so what the ledger's own functions
 allocate is not entered at all: the C code brackets itself, the few Python functions that run later enter ``_OwnWork``,
@@ -53,6 +53,7 @@ _Sequence.register(_Traces)
 from heapledger._capture import Capture  # noqa: E402
 from heapledger._files import SnapshotFormatError  # noqa: E402
 from heapledger._swap import install, uninstall  # noqa: E402
+from heapledger._tracing import Leaks, trace, track_leaks  # noqa: E402
 
 
 def get_include():
@@ -66,6 +67,7 @@ __all__ = [
     "DomainFilter",
     "Filter",
     "Frame",
+    "Leaks",
     "Snapshot",
     "SnapshotFormatError",
     "Statistic",
@@ -90,5 +92,7 @@ __all__ = [
     "take_capture",
     "take_peak_snapshot",
     "take_snapshot",
+    "trace",
+    "track_leaks",
     "uninstall",
 ]

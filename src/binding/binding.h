@@ -36,6 +36,7 @@ typedef struct {
     PyTypeObject *filter;
     PyTypeObject *domain_filter;
     PyTypeObject *snapshot;
+    PyTypeObject *window;
     PyObject *malformed;     /* the exception for bytes that are not what they should be: (reason, offset) */
     PyObject *stdlib_memory; /* the stdlib's get_tracemalloc_memory, which a swap may hide; NULL: not there */
 } hl_state;
@@ -189,7 +190,9 @@ enum {
 };
 /* A source with one row per trace of a sequence of plain tuples; a row's `allocated` is the trace's index. */
 hl_source *hl_convert_traces(hl_state *state, PyObject *traces, int needs);
-/* The same for a file: the order of the traces is kept, those that are alike and follow each other share a row, and a
+/* The core snapshot behind one of ours; without `any_kind` NULL without an exception where it had to be made first. */
+hl_source *hl_convert_snapshot(hl_state *state, PyObject *snapshot, bool any_kind);
+/* hl_convert_traces for a file: the order of the traces is kept, those that are alike and follow each other share a row, and a
  * trace may lack its total. In a book a stack has one total: where that cannot say what the traces say, *totals is
  * what the section TOTL has to say, as bytes, and no trace shares its row; else NULL. Errors say which trace is to
  * blame. */
@@ -259,6 +262,10 @@ PyObject *hl_snapshot_object_facts(PyObject *snapshot);
 bool hl_facts_take(hl_snapshot *const *snapshots, size_t count, PyObject **facts);
 PyObject *hl_facts_process(PyObject *module, PyObject *unused);
 
+/* --- window.c --- */
+
+PyTypeObject *hl_window_type_new(PyObject *module);
+
 /* --- files.c --- */
 
 PyObject *hl_files_prepare(PyObject *module, PyObject *args);
@@ -272,6 +279,10 @@ PyObject *hl_files_facts(PyObject *module, PyObject *snapshot);
 
 PyObject *hl_snapshot_merge(PyObject *type, PyObject *args, PyObject *kwargs);
 PyObject *hl_merge_captures(PyObject *module, PyObject *captures);
+
+/* --- tree.c --- */
+
+PyObject *hl_call_tree(PyObject *module, PyObject *snapshots);
 
 /* --- selection.c --- */
 
@@ -290,12 +301,16 @@ PyObject *hl_take_snapshot(PyObject *module, PyObject *args, PyObject *kwargs);
 PyObject *hl_take_peak_snapshot(PyObject *module, PyObject *unused);
 PyObject *hl_take_allocation_snapshot(PyObject *module, PyObject *unused);
 PyObject *hl_take_capture(PyObject *module, PyObject *unused);
+/* Snapshots that were taken just now, as objects; takes over the holds on them, also when it fails. */
+bool hl_take_objects(hl_state *state, hl_snapshot *const *snapshots, size_t count, PyObject **objects);
 /* A Capture of the three snapshots given, each of which may be None. */
 PyObject *hl_make_capture(PyObject *module, PyObject *const *args, Py_ssize_t count);
 
 /* --- functions.c --- */
 
 extern PyMethodDef hl_functions[];
+/* A frame limit from the object a caller gave for it. */
+bool hl_functions_nframe(PyObject *object, uint32_t *nframe);
 
 /* --- c_api.c --- */
 

@@ -92,7 +92,7 @@ static bool enter_frames(conversion *work, PyObject *traceback, hl_stack_id *sta
 {
     Py_ssize_t depth = PyTuple_GET_SIZE(traceback), done = 0;
 
-    if (depth > work->locations_room) {
+    if (depth > work->locations_room || work->locations == NULL) { /* the book takes no NULL, even for no frames */
         hl_location_id *grown = hl_os_resize(work->locations, (size_t)depth, sizeof(*grown));
         if (grown == NULL) {
             PyErr_NoMemory();
@@ -226,6 +226,33 @@ hl_source *hl_convert_traces(hl_state *state, PyObject *traces, int needs)
     conversion_free(&work);
     Py_DECREF(copy);
     return work.source;
+}
+
+/* Traces given as tuples, with all that a merge or a tree can keep. */
+static hl_source *convert_all(hl_state *state, PyObject *traces)
+{
+    PyObject *list = hl_traces_list(state, traces);
+    if (list == NULL)
+        return NULL;
+    hl_source *source = hl_convert_traces(state, list, HL_NEED_DOMAINS | HL_NEED_FRAMES | HL_NEED_TOTALS);
+    Py_DECREF(list);
+    if (source != NULL) {
+        for (size_t i = 0; i < source->snapshot->row_count; i++)
+            source->snapshot->rows[i].allocated = 1; /* not the trace's index, which nobody asks for here */
+    }
+    return source;
+}
+
+hl_source *hl_convert_snapshot(hl_state *state, PyObject *snapshot, bool any_kind)
+{
+    PyObject *traces = PyObject_GetAttrString(snapshot, "traces");
+    if (traces == NULL)
+        return NULL;
+    hl_source *source = hl_traces_source(state, traces);
+    if (source == NULL && any_kind)
+        source = convert_all(state, traces);
+    Py_DECREF(traces);
+    return source;
 }
 
 /* --- for a file --- */

@@ -8,7 +8,7 @@
 
 /* --- the tracer --- */
 
-static bool read_nframe(PyObject *object, int *nframe)
+bool hl_functions_nframe(PyObject *object, uint32_t *nframe)
 {
     int overflow;
     long number = PyLong_AsLongAndOverflow(object, &overflow);
@@ -19,21 +19,23 @@ static bool read_nframe(PyObject *object, int *nframe)
         PyErr_SetString(PyExc_OverflowError, "Python int too large to convert to C int");
         return false;
     }
-    *nframe = (int)number;
+    if (number < 1 || number > HL_MOST_FRAMES) {
+        PyErr_Format(PyExc_ValueError, "the number of frames must be in range [1; %d]", HL_MOST_FRAMES);
+        return false;
+    }
+    *nframe = (uint32_t)number;
     return true;
 }
 
 static PyObject *start(PyObject *module, PyObject *args)
 {
     PyObject *object = NULL;
-    int nframe = 1;
+    uint32_t nframe = 1;
 
     (void)module;
-    if (!PyArg_UnpackTuple(args, "start", 0, 1, &object) || (object != NULL && !read_nframe(object, &nframe)))
+    if (!PyArg_UnpackTuple(args, "start", 0, 1, &object) || (object != NULL && !hl_functions_nframe(object, &nframe)))
         return NULL;
-    if (nframe < 1 || nframe > HL_MOST_FRAMES)
-        return PyErr_Format(PyExc_ValueError, "the number of frames must be in range [1; %d]", HL_MOST_FRAMES);
-    hl_status status = hl_tracer_start((uint32_t)nframe);
+    hl_status status = hl_tracer_start(nframe);
     if (status != HL_OK)
         return hl_raise_status(status);
     Py_RETURN_NONE;
@@ -64,7 +66,9 @@ static PyObject *clear_traces(PyObject *module, PyObject *unused)
 static PyObject *reset_peak(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
-    hl_tracer_reset_peak();
+    hl_status status = hl_tracer_reset_peak();
+    if (status != HL_OK)
+        return hl_raise_status(status);
     Py_RETURN_NONE;
 }
 
@@ -287,6 +291,14 @@ PyMethodDef hl_functions[] = {
      PyDoc_STR("_file_snapshot(traces, limit, facts, /)\n--\n\nA Snapshot with these very traces.")},
     {"_snapshot_facts", hl_files_facts, METH_O,
      PyDoc_STR("_snapshot_facts(snapshot, /)\n--\n\nWhat its metadata are made of; None for a snapshot without.")},
+    {"_call_tree", hl_call_tree, METH_O,
+     PyDoc_STR("_call_tree(snapshots, /)\n--\n\n"
+               "The call tree of a tuple of Snapshots and Nones: (parents, locations, names, sums).\n\n"
+               "Node 0 is the root, a parent precedes its children, and a node is followed by all that is below\n"
+               "it. parents and locations are bytes for array('I'): the parent of each node, and an index into\n"
+               "names, a tuple of (filename, lineno, function or None) with None for the root. sums has for each\n"
+               "snapshot None, or bytes for array('Q'), a number for each node: (own bytes, own blocks, bytes,\n"
+               "blocks), where own is what was allocated by the frame itself, and the others include its callees.")},
     {"_validate", validate, METH_NOARGS,
      PyDoc_STR("_validate()\n--\n\nNone, or the invariant of the ledger that does not hold.")},
     {"_in_main_interpreter", in_main_interpreter, METH_NOARGS,

@@ -55,40 +55,12 @@ static bool check_limit(merging *work, PyObject *snapshot)
     return larger >= 0;
 }
 
-/* Traces given as tuples, with all that the result can keep. */
-static hl_source *convert(hl_state *state, PyObject *traces)
-{
-    PyObject *list = hl_traces_list(state, traces);
-    if (list == NULL)
-        return NULL;
-    hl_source *source = hl_convert_traces(state, list, HL_NEED_DOMAINS | HL_NEED_FRAMES | HL_NEED_TOTALS);
-    Py_DECREF(list);
-    if (source != NULL) {
-        for (size_t i = 0; i < source->snapshot->row_count; i++)
-            source->snapshot->rows[i].allocated = 1; /* not the trace's index, which nobody asks for here */
-    }
-    return source;
-}
-
-/* The core snapshot behind one of ours; without `any_kind` NULL without an exception where it had to be made first. */
-static hl_source *source_of(hl_state *state, PyObject *snapshot, bool any_kind)
-{
-    PyObject *traces = PyObject_GetAttrString(snapshot, "traces");
-    if (traces == NULL)
-        return NULL;
-    hl_source *source = hl_traces_source(state, traces);
-    if (source == NULL && any_kind)
-        source = convert(state, traces);
-    Py_DECREF(traces);
-    return source;
-}
-
 static bool announce(merging *work, PyObject *snapshot, Py_ssize_t index)
 {
     HL_OWN_WORK;
     if (!check_type(work, snapshot, index))
         return false;
-    hl_source *source = source_of(work->state, snapshot, false);
+    hl_source *source = hl_convert_snapshot(work->state, snapshot, false);
     if (source == NULL && PyErr_Occurred())
         return false;
     hl_status status = source != NULL ? hl_merge_announce(work->merge, source->snapshot) : HL_OK;
@@ -105,7 +77,7 @@ static bool add(merging *work, PyObject *snapshot, Py_ssize_t index)
     HL_OWN_WORK;
     if (!check_type(work, snapshot, index) || !check_limit(work, snapshot))
         return false;
-    hl_source *source = source_of(work->state, snapshot, true);
+    hl_source *source = hl_convert_snapshot(work->state, snapshot, true);
     if (source == NULL)
         return false;
     bool fits = check_moment(work, source->snapshot->moment);

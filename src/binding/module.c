@@ -162,6 +162,7 @@ static bool make_types(PyObject *module, hl_state *state)
            (state->filter = hl_filter_type_new(module, state->base_filter)) != NULL &&
            (state->domain_filter = hl_domain_filter_type_new(module, state->base_filter)) != NULL &&
            (state->snapshot = hl_snapshot_type_new(module)) != NULL &&
+           (state->window = hl_window_type_new(module)) != NULL &&
            (state->malformed = PyErr_NewExceptionWithDoc(
                 "heapledger._ledger._Malformed", PyDoc_STR("Bytes that are not what they should be: (reason, offset)."),
                 PyExc_ValueError, NULL)) != NULL;
@@ -172,7 +173,7 @@ static bool add_types(PyObject *module, hl_state *state)
     PyTypeObject *const types[] = {
         state->own_work, state->frame,         state->traceback,  state->trace,
         state->traces,   state->statistic,     state->difference, state->base_filter,
-        state->filter,   state->domain_filter, state->snapshot,
+        state->filter,   state->domain_filter, state->snapshot,   state->window,
     };
 
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
@@ -224,6 +225,7 @@ static int module_exec(PyObject *module)
     X(filter)            \
     X(domain_filter)     \
     X(snapshot)          \
+    X(window)            \
     X(malformed)         \
     X(stdlib_memory)
 

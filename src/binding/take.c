@@ -37,18 +37,11 @@ static PyObject *wrap_snapshot(hl_state *state, hl_snapshot *snapshot, PyObject 
     return hl_snapshot_object_with_facts(hl_snapshot_object_new(state, traces, limit), facts);
 }
 
-/* False with an exception; objects[0..count) are Snapshots otherwise. */
-static bool take_moments(hl_state *state, const hl_moment *moments, size_t count, PyObject **objects)
+bool hl_take_objects(hl_state *state, hl_snapshot *const *snapshots, size_t count, PyObject **objects)
 {
-    hl_snapshot *snapshots[HL_MOMENTS];
     PyObject *facts[HL_MOMENTS];
     bool whole = true;
-    hl_status status = hl_tracer_capture(moments, count, snapshots);
 
-    if (status != HL_OK) {
-        hl_raise_status(status);
-        return false;
-    }
     if (!hl_facts_take(snapshots, count, facts)) {
         for (size_t i = 0; i < count; i++)
             hl_snapshot_drop(snapshots[i]);
@@ -61,6 +54,17 @@ static bool take_moments(hl_state *state, const hl_moment *moments, size_t count
     for (size_t i = 0; i < count && !whole; i++)
         Py_CLEAR(objects[i]);
     return whole;
+}
+
+/* False with an exception; objects[0..count) are Snapshots otherwise. */
+static bool take_moments(hl_state *state, const hl_moment *moments, size_t count, PyObject **objects)
+{
+    hl_snapshot *snapshots[HL_MOMENTS];
+    hl_status status = hl_tracer_capture(moments, count, snapshots);
+
+    if (status != HL_OK)
+        hl_raise_status(status);
+    return status == HL_OK && hl_take_objects(state, snapshots, count, objects);
 }
 
 static PyObject *take_native(hl_state *state, hl_moment moment)

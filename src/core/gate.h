@@ -106,6 +106,15 @@ static inline void hl_gate_leave(hl_gate *gate)
     hl_lock_give(&gate->lock);
 }
 
+/* Get in by either side. What it returns is for hl_gate_leave_favoured, which lets both out. */
+static inline bool hl_gate_enter_by(hl_gate *gate, bool favoured)
+{
+    if (favoured)
+        return hl_gate_enter_favoured(gate);
+    hl_gate_enter(gate);
+    return false;
+}
+
 static inline void hl_gate_reset(hl_gate *gate)
 {
     *gate = (hl_gate)HL_GATE_INIT;

@@ -6,6 +6,9 @@
  *   - live x size over all sites that are not hidden = traced;
  *   - the counts saved for the peak x size = peak.
  *
+ * The peak of the fields below is that of the running stretch: since start, clear, reset_peak or the opening of the
+ * last window. What was higher before is kept as a snapshot, for the program and for each window (window.h).
+ *
  * Threading: every function needs the ledger's lock unless it says otherwise, and none calls out of the core while
  * holding it. The lock protects all fields; `era` changes whenever entries are forgotten wholesale, so that whoever gave
  * the lock up in between (a reallocation) can tell that what it remembers is void.
@@ -17,6 +20,8 @@
 #include "codes.h"
 #include "map.h"
 #include "snapshot.h"
+
+typedef struct hl_window hl_window;
 
 typedef struct {
     hl_book *book;
@@ -33,7 +38,9 @@ typedef struct {
     uint64_t peak;
     uint64_t epoch; /* grows with every new peak: see sites.h */
     uint64_t in_transit;
-    uint64_t lost; /* allocations that could not be entered */
+    uint64_t lost;             /* allocations that could not be entered */
+    hl_snapshot *earlier_peak; /* the program's peak in stretches before this one; NULL: there is none */
+    hl_window *windows;        /* those that are open */
 } hl_ledger;
 
 /* No lock needed: nobody else has the ledger yet, or any more. `era` as above; a closed ledger may be closed again. */
@@ -54,7 +61,8 @@ hl_site_id hl_ledger_own_site(hl_ledger *ledger, uint64_t size);
 HL_INLINE void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain, hl_site_id site);
 /* Remove a block. False when it is not entered. */
 HL_INLINE bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain);
-/* Enter the block under another site, where its size stays: an object came back from a freelist. */
+/* Enter the block under another site, where its size stays: an object came back from a freelist. `site` 0 counts a lost
+ * record, and the block leaves. */
 void hl_ledger_reattribute(hl_ledger *ledger, uintptr_t address, hl_site_id site);
 /* The site of a block, 0 when it is not entered; it may be hidden. */
 hl_site_id hl_ledger_find(const hl_ledger *ledger, uintptr_t address, uint32_t domain);
@@ -73,13 +81,30 @@ hl_status hl_ledger_watch_code(hl_ledger *ledger, uintptr_t address) HL_MUST_USE
 void hl_ledger_forked(hl_ledger *ledger);
 void hl_ledger_inherit(hl_ledger *ledger);
 
+/* Begin a new stretch: its peak is what is traced now. Who is to keep the old one's is window.h's matter. */
 void hl_ledger_reset_peak(hl_ledger *ledger);
+/* The program's peak in bytes: of this stretch or an earlier one. */
+uint64_t hl_ledger_peak(const hl_ledger *ledger);
 /* What was ever entered, reclaimed sites included. Costs a pass over the sites. */
 void hl_ledger_allocated(const hl_ledger *ledger, uint64_t *bytes, uint64_t *blocks);
 /* Copy the sites that have blocks at the moment asked for into a snapshot with room for all sites. HL_FULL if the room
- * does not suffice (hl_ledger_rows). */
+ * does not suffice (hl_ledger_rows). The peak is the program's. */
 size_t hl_ledger_rows(const hl_ledger *ledger);
 hl_status hl_ledger_fill(hl_ledger *ledger, hl_moment moment, hl_snapshot *snapshot, size_t room) HL_MUST_USE;
+/* The same for the peak of this stretch. */
+hl_status hl_ledger_fill_stretch(hl_ledger *ledger, hl_snapshot *snapshot, size_t room) HL_MUST_USE;
+/* The same with what the sites have, alive or allocated, in excess of what they had: `before` has the counts of the
+ * ids below `known`. */
+typedef struct {
+    uint64_t live;
+    uint64_t allocated;
+    uint32_t life; /* another one now: the site was reclaimed, and this is a new one that starts from nothing */
+} hl_site_counts;
+hl_status hl_ledger_fill_growth(hl_ledger *ledger, hl_moment moment, const hl_site_counts *before, hl_site_id known,
+                                hl_snapshot *snapshot, size_t room) HL_MUST_USE;
+/* Copy a snapshot of this ledger into another with enough room. */
+hl_status hl_ledger_fill_again(hl_ledger *ledger, const hl_snapshot *source, hl_snapshot *snapshot,
+                               size_t room) HL_MUST_USE;
 /* The same without a pin, with room enough: what the snapshot names is there for as long as the ledger's lock is held. */
 void hl_ledger_fill_unpinned(const hl_ledger *ledger, hl_moment moment, hl_snapshot *snapshot);
 hl_status hl_ledger_fill_one(hl_ledger *ledger, hl_site_id site, hl_snapshot *snapshot) HL_MUST_USE;

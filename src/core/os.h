@@ -61,8 +61,9 @@ void hl_os_yield(void);
 uint64_t hl_os_random(void);
 
 #ifdef HL_FAULTS
-/* Test builds only: every n-th call that obtains memory fails from now on (0: none). Returns how many have failed. */
-size_t hl_os_fail_every(size_t n);
+/* Test builds only: every n-th call that obtains memory fails from now on (0: none). Returns how many have failed. Tests
+ * of the extension find it by name. */
+__attribute__((visibility("default"))) size_t hl_os_fail_every(size_t n);
 #endif
 
 #endif

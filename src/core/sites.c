@@ -4,11 +4,11 @@
 
 /* How far the hand goes for each new site: fast enough to stay ahead of a program whose every block is a new site, even
  * when nine of ten sites it passes are alive or get their second chance. */
-enum { HAND_STEPS = 16, FEW_SITES = 4096 };
+enum { HAND_STEPS = 16 };
 
 hl_status hl_sites_open(hl_sites *sites, uint32_t most)
 {
-    *sites = (hl_sites){0};
+    *sites = (hl_sites){.few = HL_FEW_SITES};
     return hl_table_open(&sites->table, sizeof(hl_site), most, true);
 }
 
@@ -41,7 +41,7 @@ static void reclaim(hl_sites *sites, hl_book *book, hl_site_id id)
 
 static void move_hand(hl_sites *sites, hl_book *book, uint64_t epoch)
 {
-    if (sites->table.used < FEW_SITES)
+    if (sites->table.used < sites->few)
         return;
     for (int step = 0; step < HAND_STEPS; step++) {
         sites->hand = sites->hand >= sites->table.used ? 1 : sites->hand + 1;

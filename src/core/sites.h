@@ -6,7 +6,8 @@
  *
  * A site with no live block that the peak does not need either is dead. Dead sites are reclaimed by a hand that goes
  * round the table a few steps whenever a site is made: no pause, and a program that makes no new sites pays nothing.
- * A dead site that was used since the hand last came by gets a second chance, so temporaries keep theirs.
+ * A dead site that was used since the hand last came by gets a second chance, so temporaries keep theirs. As long as
+ * there are few sites nothing is reclaimed; how many are few is the ledger's to say.
  *
  * Threading: the ledger's lock.
  */
@@ -16,6 +17,10 @@
 #include "book.h"
 
 typedef uint32_t hl_site_id;
+
+/* How many sites are few; and while somebody counts what is allocated from one moment to another (window.h), for whom
+ * the counts of a reclaimed site are missing. */
+enum { HL_FEW_SITES = 4096, HL_FEW_COUNTED_SITES = 1 << 18 };
 
 typedef struct {
     uint64_t size;      /* bytes of each block */
@@ -38,6 +43,7 @@ _Static_assert(sizeof(hl_site) == 64, "a site is one cache line");
 typedef struct {
     hl_table table;
     hl_site_id hand;
+    uint32_t few;            /* below this number the hand rests */
     uint8_t origin;          /* of the sites that are made now: those of another origin are not found any more */
     uint64_t retired_blocks; /* allocated, over reclaimed sites */
     uint64_t retired_bytes;

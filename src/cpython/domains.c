@@ -19,30 +19,11 @@ static hl_site_id site_for(PyThreadState *thread, uint64_t size, uint32_t domain
     return hl_hooks_site(frame, size, domain);
 }
 
-/* The ledger's lock, by the side of the gate that is ours. */
-typedef struct {
-    PyThreadState *thread; /* the calling thread's own, or NULL */
-    bool favoured;
-    bool fast;
-} visit;
-
-static visit visit_begin(void)
+/* Get the ledger's lock, by the side of the gate that is ours; hl_gate_leave_favoured gives it back. */
+static bool enter_gate(PyThreadState **thread)
 {
-    visit v = {0};
-    v.favoured = hl_frames_here(false, &v.thread);
-    if (v.favoured)
-        v.fast = hl_gate_enter_favoured(&hl_hooks_gate);
-    else
-        hl_gate_enter(&hl_hooks_gate);
-    return v;
-}
-
-static void visit_end(const visit *v)
-{
-    if (v->favoured)
-        hl_gate_leave_favoured(&hl_hooks_gate, v->fast);
-    else
-        hl_gate_leave(&hl_hooks_gate);
+    bool favoured = hl_frames_here(false, thread);
+    return hl_gate_enter_by(&hl_hooks_gate, favoured);
 }
 
 int hl_domains_track(unsigned int domain, uintptr_t address, size_t size)
@@ -50,13 +31,14 @@ int hl_domains_track(unsigned int domain, uintptr_t address, size_t size)
     if (!hl_hooks_are_tracing())
         return HL_DOMAINS_NOT_TRACING;
     int result = HL_DOMAINS_NOT_TRACING;
-    visit v = visit_begin();
+    PyThreadState *thread;
+    bool fast = enter_gate(&thread);
     if (hl_hooks_are_tracing()) {
         uint64_t lost = hl_hooks_ledger.lost;
-        hl_ledger_enter(&hl_hooks_ledger, address, SMALLEST_BLOCK, domain, site_for(v.thread, size, domain));
+        hl_ledger_enter(&hl_hooks_ledger, address, SMALLEST_BLOCK, domain, site_for(thread, size, domain));
         result = hl_hooks_ledger.lost == lost ? HL_DOMAINS_DONE : HL_DOMAINS_NO_MEMORY;
     }
-    visit_end(&v);
+    hl_gate_leave_favoured(&hl_hooks_gate, fast);
     return result;
 }
 
@@ -75,14 +57,15 @@ int hl_domains_untrack(unsigned int domain, uintptr_t address)
     if (!hl_hooks_are_tracing())
         return HL_DOMAINS_NOT_TRACING;
     int result = HL_DOMAINS_NOT_TRACING;
-    visit v = visit_begin();
+    PyThreadState *thread;
+    bool fast = enter_gate(&thread);
     if (hl_hooks_are_tracing()) {
         if (domain == 0 && address == atomic_load_explicit(&hl_hooks_last_block, memory_order_relaxed))
             disown(address);
         (void)hl_ledger_leave(&hl_hooks_ledger, address, domain);
         result = HL_DOMAINS_DONE;
     }
-    visit_end(&v);
+    hl_gate_leave_favoured(&hl_hooks_gate, fast);
     return result;
 }
 

@@ -44,5 +44,17 @@ bool hl_frames_here(bool attached, PyThreadState **thread)
     return *thread != NULL && *thread == holder;
 }
 
+/* No mark would be safe (frames_settle.h): local variables are gathered in f_locals. */
+static inline bool is_settled(const frame *f)
+{
+    (void)f;
+    return false;
+}
+
+static inline void settle(const frame *f)
+{
+    (void)f;
+}
+
 #include "frames_walk.h"
 #include "shadow_sync.h"

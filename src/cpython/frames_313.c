@@ -42,5 +42,6 @@ static inline bool is_finalizing(void)
 }
 
 #include "frames_here.h"
+#include "frames_settle.h"
 #include "frames_walk.h"
 #include "shadow_sync.h"

@@ -6,6 +6,7 @@
  *     uintptr_t instruction_of(const frame *)              the instruction it is at
  *     bool is_shim(const frame *)                          not Python code at all
  *     PyCodeObject *code_of(const frame *)                 for frames that are not shims
+ *     bool is_settled(const frame *), void settle(...)     frames_settle.h
  */
 
 #ifndef HL_FRAMES_WALK_H

@@ -127,15 +127,9 @@ typedef void action(const call *c);
 
 static __attribute__((noinline)) void visit_slowly(action *act, bool favoured, const call *c)
 {
-    if (favoured) {
-        bool fast = hl_gate_enter_favoured(&hl_hooks_gate);
-        act(c);
-        hl_gate_leave_favoured(&hl_hooks_gate, fast);
-    } else {
-        hl_gate_enter(&hl_hooks_gate);
-        act(c);
-        hl_gate_leave(&hl_hooks_gate);
-    }
+    bool fast = hl_gate_enter_by(&hl_hooks_gate, favoured);
+    act(c);
+    hl_gate_leave_favoured(&hl_hooks_gate, fast);
 }
 
 HL_INLINE void visit(action *act, bool attached, void *block, size_t size, detached *old)
@@ -285,28 +279,31 @@ static bool put_over(PyMemAllocatorDomain which, const PyMemAllocatorEx *now)
     return true;
 }
 
-bool hl_hooks_install(void)
+hl_status hl_hooks_install(bool *put)
 {
-    bool put = false;
+    *put = false;
     hl_frames_prepare();
     for (int i = 0; i < DOMAINS; i++) {
         PyMemAllocatorEx now;
         PyMem_GetAllocator(domains[i], &now);
-        if (now.malloc != hooks[domains[i]].malloc && !reaches_ours(&now))
-            put |= put_over(domains[i], &now);
+        if (now.malloc == hooks[domains[i]].malloc || reaches_ours(&now))
+            continue;
+        if (!put_over(domains[i], &now))
+            return HL_NO_MEMORY;
+        *put = true;
     }
-    return put;
+    return HL_OK;
 }
 
-bool hl_hooks_install_early(void)
+hl_status hl_hooks_install_early(void)
 {
-    bool put = true;
-    for (int i = 0; i < DOMAINS && put; i++) {
+    for (int i = 0; i < DOMAINS; i++) {
         PyMemAllocatorEx now;
         PyMem_GetAllocator(domains[i], &now);
-        put = put_over(domains[i], &now);
+        if (!put_over(domains[i], &now))
+            return HL_NO_MEMORY;
     }
-    return put;
+    return HL_OK;
 }
 
 void hl_hooks_remove(void)

@@ -8,6 +8,8 @@
  *   2. Check every frame below it, down to the frame limit: still at the same instruction, still called by the next. The
  *      processor does not have to wait for one frame's link to look at the next frame: it predicts that the link is the
  *      one in the shadow. A frame is read only after its callee's link has been compared with it, so what is read exists.
+ *      From 3.13 on a frame that was looked at is marked (frames_settle.h), and a frame that bears the mark ends the check:
+ *      it is the very frame that the last sync found here, so its callers are where they were.
  *   3. Put the new frames on top.
  *   4. Find the locations of what is new, and hash from the lowest change upwards. The hash is a polynomial, so that of
  *      the window (the newest frames up to the limit) is the difference of two:
@@ -16,7 +18,8 @@
  *     arrays, newest first:   0 . . . . top ............. bottom ............ room
  *                             (free)    '---- window ----'  kept for returns
  *
- * Nothing is taken on trust: after a sync the window is what a walk of the whole stack would have found.
+ * After a sync the window is what a walk of the whole stack would have found. (But for one who moves a frame that is
+ * waiting for its callee, by setting f_lineno of a caller in a trace function: it is noticed when the callee is done.)
  *
  * Threading: the ledger's lock. One shadow serves all threads; a switch between them costs one plain walk.
  */
@@ -39,6 +42,7 @@ typedef struct {
     uint32_t window; /* the frame limit */
     uint32_t room;
     uint32_t top;
+    uint32_t sound;      /* frames from `top` up to here were found by the last sync; what follows is older */
     bool rooted;         /* the oldest frame has no caller */
     uint32_t generation; /* 0: nothing in here is valid */
     uint64_t base_power; /* base^window */

@@ -56,9 +56,11 @@ static bool walk_anew(hl_shadow *shadow, hl_ledger *ledger, const frame *f)
     shadow->rooted = f == NULL;
     shadow->generation = ledger->codes.generation;
     shadow->top = shadow->room - count;
+    shadow->sound = shadow->room;
     for (uint32_t i = 0; i < count; i++) {
         const frame *next = shadow->pending[i];
         set_frame(shadow, shadow->top + i, next);
+        settle(next);
         if (!is_lasting(next))
             shadow->generation = 0;
     }
@@ -80,13 +82,14 @@ static __attribute__((noinline)) movement moved_on(hl_shadow *shadow, const hl_l
     return shadow->locations[at] == before ? SAME_LINE : MOVED;
 }
 
-/* Step 2: check `need` frames from `top` on. Returns the oldest one whose line has changed, `top - 1` if none has, or
- * UINT32_MAX if these are not the frames that are there now. */
+/* Step 2: check `need` frames from `top` on, or as many as it takes to come to one that is settled. Returns the oldest one
+ * whose line has changed, `top - 1` if none has, or UINT32_MAX if these are not the frames that are there now. */
 static __attribute__((noinline)) uint32_t check(hl_shadow *shadow, const hl_ledger *ledger, uint32_t top, uint32_t need)
 {
     uint32_t have = shadow->room - top, count = need < have ? need : have, low = top - 1;
     const hl_seen *seen = shadow->seen + top, *end = seen + count;
     const frame *f = seen->frame;
+    bool sound = top + count <= shadow->sound && (count == need || shadow->rooted);
     for (;;) {
         if (HL_UNLIKELY(instruction_of(f) != seen->instruction)) {
             uint32_t at = (uint32_t)(seen - shadow->seen);
@@ -96,6 +99,9 @@ static __attribute__((noinline)) uint32_t check(hl_shadow *shadow, const hl_ledg
             if (to == MOVED)
                 low = at;
         }
+        if (sound && is_settled(f))
+            return low;
+        settle(f);
         if (++seen == end)
             break;
         const frame *expected = seen->frame, *caller = expected;
@@ -108,6 +114,7 @@ static __attribute__((noinline)) uint32_t check(hl_shadow *shadow, const hl_ledg
     }
     if (count < need && !(shadow->rooted && hl_frames_caller(f) == NULL))
         return UINT32_MAX;
+    shadow->sound = top + count;
     return low;
 }
 
@@ -118,6 +125,7 @@ static uint32_t make_room(hl_shadow *shadow, uint32_t top, uint32_t keep)
     memmove(shadow->seen + to, shadow->seen + top, keep * sizeof *shadow->seen);
     memmove(shadow->locations + to, shadow->locations + top, keep * sizeof *shadow->locations);
     shadow->rooted = shadow->rooted && to == top;
+    shadow->sound = shadow->room;
     return to;
 }
 
@@ -143,6 +151,8 @@ bool hl_shadow_sync(hl_shadow *shadow, hl_ledger *ledger, const void *current)
             shadow->seen[shadow->top].frame = f;
             return true;
         }
+        if (f == shadow->seen[shadow->top].frame && is_settled(f))
+            return true;
     } else {
         f = hl_frames_complete(f);
         if (HL_UNLIKELY(f == NULL || !valid))
@@ -177,8 +187,10 @@ bool hl_shadow_sync(hl_shadow *shadow, hl_ledger *ledger, const void *current)
         top = make_room(shadow, top, shadow->window - fresh);
         low = shadow->room - 1;
     }
-    while (fresh > 0)
+    while (fresh > 0) {
         set_frame(shadow, --top, shadow->pending[--fresh]);
+        settle(shadow->pending[fresh]);
+    }
     shadow->top = top;
     return resolve_from(shadow, ledger, low);
 }

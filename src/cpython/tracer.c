@@ -11,15 +11,16 @@
 #include "hooks.h"
 #include "interpose.h"
 #include "reftracer.h"
+#include "tracer_control.h"
 
-static hl_lock control; /* start and stop exclude each other */
+hl_lock hl_tracer_control; /* start and stop exclude each other */
 static _Atomic uint32_t limit = 1;
 
 /* A child of fork has only the thread that forked: the locks are held across the fork, so that the tables are whole,
  * and free in the child. */
 static void before_fork(void)
 {
-    hl_lock_take(&control);
+    hl_lock_take(&hl_tracer_control);
     hl_gate_enter(&hl_hooks_gate);
     hl_lock_take(&hl_book_pin_lock);
 }
@@ -30,7 +31,7 @@ static void after_fork_in_parent(void)
         hl_ledger_forked(&hl_hooks_ledger);
     hl_lock_give(&hl_book_pin_lock);
     hl_gate_leave(&hl_hooks_gate);
-    hl_lock_give(&control);
+    hl_lock_give(&hl_tracer_control);
 }
 
 static void after_fork_in_child(void)
@@ -39,7 +40,7 @@ static void after_fork_in_child(void)
         hl_ledger_inherit(&hl_hooks_ledger);
     hl_lock_reset(&hl_book_pin_lock);
     hl_gate_reset(&hl_hooks_gate);
-    hl_lock_reset(&control);
+    hl_lock_reset(&hl_tracer_control);
     hl_interpose_forked();
 }
 
@@ -48,6 +49,7 @@ static void end_tracing(void)
 {
     hl_gate_enter(&hl_hooks_gate);
     atomic_store(&hl_hooks_tracing, false);
+    hl_window_discard_all(&hl_hooks_ledger);
     hl_ledger old = hl_hooks_ledger;
     hl_hooks_ledger = (hl_ledger){.era = old.era + 1, .lost = old.lost};
     hl_shadow_close(&hl_hooks_shadow);
@@ -55,7 +57,8 @@ static void end_tracing(void)
     hl_ledger_close(&old);
 }
 
-static bool ends_at_exit; /* under `control`, but for the interpreter's end, when no other thread runs */
+bool hl_tracer_for_windows;
+static bool ends_at_exit; /* under hl_tracer_control, but for the interpreter's end, when no other thread runs */
 
 /* The interpreter's very end: blocks are still freed after this, but nobody can ask about them any more. */
 static void at_exit(void)
@@ -66,7 +69,7 @@ static void at_exit(void)
 
 static void prepare_process(void)
 {
-    static bool done; /* under `control` */
+    static bool done; /* under hl_tracer_control */
     if (!done)
         done = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
 }
@@ -78,31 +81,53 @@ static void prepare_interpreter(void)
 }
 
 /* Another tool that stops may put back the allocators that it found, without ours: the stdlib's tracemalloc does. */
-static void hook_again(void)
+static hl_status hook_again(void)
 {
-    if (hl_hooks_install()) {
+    bool put;
+    hl_status status = hl_hooks_install(&put);
+    if (put) {
         hl_gate_enter(&hl_hooks_gate);
         hl_codes_forget_all(&hl_hooks_ledger.codes, hl_hooks_ledger.book);
         hl_gate_leave(&hl_hooks_gate);
     }
     hl_reftracer_install();
+    return status;
 }
 
-/* Open a ledger, have the hooks put on, and let them enter. Under `control`. */
-static hl_status begin_tracing(uint32_t nframe, bool (*install)(void))
+/* Hooks on all domains or on none. Nobody is tracing: those that are there pass through. */
+static hl_status hook_first(void)
+{
+    bool put;
+    hl_status status = hl_hooks_install(&put);
+    if (status != HL_OK)
+        hl_hooks_remove();
+    return status;
+}
+
+static hl_status hook_early(void)
+{
+    hl_status status = hl_hooks_install_early();
+    if (status != HL_OK)
+        hl_hooks_remove();
+    return status;
+}
+
+/* Open a ledger, have the hooks put on, and let them enter. Under hl_tracer_control. */
+static hl_status begin_tracing(uint32_t nframe, hl_status (*hook)(void))
 {
     hl_ledger fresh;
-    hl_shadow shadow;
+    hl_shadow shadow = {0};
     hl_status status = hl_ledger_open(&fresh, nframe, 0);
-    if (status != HL_OK)
-        return status;
-    status = hl_shadow_open(&shadow, nframe);
+    if (status == HL_OK)
+        status = hl_shadow_open(&shadow, nframe);
+    if (status == HL_OK)
+        status = hook();
     if (status != HL_OK) {
+        hl_shadow_close(&shadow);
         hl_ledger_close(&fresh);
         return status;
     }
     prepare_process();
-    (void)install();
     hl_gate_enter(&hl_hooks_gate);
     fresh.era = hl_hooks_ledger.era + 1;
     hl_hooks_ledger = fresh;
@@ -113,61 +138,71 @@ static hl_status begin_tracing(uint32_t nframe, bool (*install)(void))
     return HL_OK;
 }
 
-hl_status hl_tracer_start(uint32_t nframe)
+hl_status hl_tracer_see_to_tracing(uint32_t nframe)
 {
-    hl_domains_receive(true);
-    hl_lock_take(&control);
-    hl_status status = HL_OK;
-    if (hl_tracer_is_tracing()) {
-        hook_again();
-    } else {
-        prepare_interpreter();
-        status = begin_tracing(nframe, hl_hooks_install);
-        if (status == HL_OK)
-            hl_reftracer_install();
-    }
-    hl_lock_give(&control);
+    if (hl_tracer_is_tracing())
+        return hook_again();
+    prepare_interpreter();
+    hl_status status = begin_tracing(nframe, hook_first);
+    if (status == HL_OK)
+        hl_reftracer_install();
     return status;
 }
 
-static bool waits_for_interpreter; /* started early and not adopted yet; under `control` */
+void hl_tracer_stop_tracing(void)
+{
+    if (!hl_tracer_is_tracing())
+        return;
+    hl_reftracer_remove();
+    hl_hooks_remove();
+    end_tracing();
+}
+
+hl_status hl_tracer_start(uint32_t nframe)
+{
+    hl_domains_receive(true);
+    hl_lock_take(&hl_tracer_control);
+    hl_status status = hl_tracer_see_to_tracing(nframe);
+    if (status == HL_OK)
+        hl_tracer_for_windows = false;
+    hl_lock_give(&hl_tracer_control);
+    return status;
+}
+
+static bool waits_for_interpreter; /* started early and not adopted yet; under hl_tracer_control */
 
 hl_status hl_tracer_start_early(uint32_t nframe)
 {
-    hl_lock_take(&control);
-    hl_status status = begin_tracing(nframe, hl_hooks_install_early);
+    hl_lock_take(&hl_tracer_control);
+    hl_status status = begin_tracing(nframe, hook_early);
     waits_for_interpreter = status == HL_OK;
-    hl_lock_give(&control);
+    hl_lock_give(&hl_tracer_control);
     return status;
 }
 
 void hl_tracer_adopt(void)
 {
-    hl_lock_take(&control);
-    bool adopt = waits_for_interpreter && hl_tracer_is_tracing(), replaced = false;
+    hl_lock_take(&hl_tracer_control);
+    bool adopt = waits_for_interpreter && hl_tracer_is_tracing(), replaced = false, lost = false;
     waits_for_interpreter = false;
     if (adopt) {
         prepare_interpreter();
-        replaced = hl_hooks_install();
+        lost = hl_hooks_install(&replaced) != HL_OK;
         hl_reftracer_install();
     }
-    hl_lock_give(&control);
+    hl_lock_give(&hl_tracer_control);
     if (!adopt)
         return;
-    if (replaced && hl_tracer_clear() != HL_OK) /* what was freed meanwhile would be in the ledger for ever */
+    if (lost || (replaced && hl_tracer_clear() != HL_OK)) /* what was freed meanwhile would be in the ledger for ever */
         hl_tracer_stop();
     hl_domains_receive(true);
 }
 
 void hl_tracer_stop(void)
 {
-    hl_lock_take(&control);
-    if (hl_tracer_is_tracing()) {
-        hl_reftracer_remove();
-        hl_hooks_remove();
-        end_tracing();
-    }
-    hl_lock_give(&control);
+    hl_lock_take(&hl_tracer_control);
+    hl_tracer_stop_tracing();
+    hl_lock_give(&hl_tracer_control);
 }
 
 bool hl_tracer_is_tracing(void)
@@ -183,7 +218,7 @@ uint32_t hl_tracer_nframe(void)
 hl_status hl_tracer_clear(void)
 {
     hl_status status = HL_OK;
-    hl_lock_take(&control);
+    hl_lock_take(&hl_tracer_control);
     if (hl_tracer_is_tracing()) {
         hl_ledger fresh;
         status = hl_ledger_open(&fresh, hl_tracer_nframe(), 0);
@@ -192,29 +227,22 @@ hl_status hl_tracer_clear(void)
             hl_ledger old = hl_hooks_ledger;
             fresh.era = old.era + 1;
             fresh.lost = old.lost;
+            hl_window_move_all(&old, &fresh);
             hl_hooks_ledger = fresh;
             hl_hooks_shadow.generation = 0; /* its locations were the old book's */
             hl_gate_leave(&hl_hooks_gate);
             hl_ledger_close(&old);
         }
     }
-    hl_lock_give(&control);
+    hl_lock_give(&hl_tracer_control);
     return status;
-}
-
-void hl_tracer_reset_peak(void)
-{
-    hl_gate_enter(&hl_hooks_gate);
-    if (hl_tracer_is_tracing())
-        hl_ledger_reset_peak(&hl_hooks_ledger);
-    hl_gate_leave(&hl_hooks_gate);
 }
 
 void hl_tracer_traced(uint64_t *current, uint64_t *peak)
 {
     hl_gate_enter(&hl_hooks_gate);
     *current = hl_hooks_ledger.traced;
-    *peak = hl_hooks_ledger.peak;
+    *peak = hl_ledger_peak(&hl_hooks_ledger);
     hl_gate_leave(&hl_hooks_gate);
 }
 
@@ -262,7 +290,7 @@ hl_status hl_tracer_visit(bool in_signal_handler, hl_tracer_visitor *visitor, vo
     hl_status status = HL_STOPPED;
     if (hl_tracer_is_tracing()) {
         hl_tracer_facts facts = {
-            .traced = hl_hooks_ledger.traced, .peak = hl_hooks_ledger.peak, .lost = hl_hooks_ledger.lost};
+            .traced = hl_hooks_ledger.traced, .peak = hl_ledger_peak(&hl_hooks_ledger), .lost = hl_hooks_ledger.lost};
         measure(&facts.memory);
         status = visitor(&hl_hooks_ledger, &facts, context);
     }
@@ -301,10 +329,10 @@ hl_status hl_tracer_capture(const hl_moment *moments, size_t count, hl_snapshot 
 {
     if (hl_tracer_is_tracing())
         hl_domains_receive(false);
-    hl_lock_take(&control);
+    hl_lock_take(&hl_tracer_control);
     if (hl_tracer_is_tracing())
-        hook_again();
-    hl_lock_give(&control);
+        (void)hook_again(); /* no memory now: the next one tries again */
+    hl_lock_give(&hl_tracer_control);
     /* Rows are allocated without the gate, so the number of sites may have grown when it is taken: then once more. */
     for (size_t slack = 256;; slack *= 2) {
         hl_gate_enter(&hl_hooks_gate);

@@ -3,14 +3,14 @@
  * There is one ledger a process, whatever the number of interpreters: allocators are process-wide too. The tracer owns
  * it and the hooks that feed it.
  *
- * Threading: hl_tracer_start, hl_tracer_adopt, hl_tracer_stop and hl_tracer_snapshot need an attached thread state (the GIL of some
- * interpreter); the rest may be called from any thread. Nothing here creates a Python object or
- * sets a Python exception.
+ * Threading: hl_tracer_start, hl_tracer_adopt, hl_tracer_stop, hl_tracer_snapshot and those for windows need an attached
+ * thread state (the GIL of some interpreter); the rest may be called from any thread. Nothing here creates a Python
+ * object or sets a Python exception.
  */
 #ifndef HL_TRACER_H
 #define HL_TRACER_H
 
-#include "../core/ledger.h"
+#include "../core/window.h"
 
 /* Most frames a traceback may keep, as in the stdlib. */
 #define HL_MOST_FRAMES 65535
@@ -31,7 +31,8 @@ uint32_t hl_tracer_nframe(void);
 
 /* Forget every entry and the peak; the frame limit and the hooks stay. On failure nothing has changed. */
 hl_status hl_tracer_clear(void) HL_MUST_USE;
-void hl_tracer_reset_peak(void);
+/* The program's peak is what is traced now. On failure nothing has changed. */
+hl_status hl_tracer_reset_peak(void) HL_MUST_USE;
 /* Bytes traced now and at the peak; zeros when stopped. */
 void hl_tracer_traced(uint64_t *current, uint64_t *peak);
 /* What was allocated since start or clear, freed or not; zeros when stopped. */
@@ -52,6 +53,13 @@ void hl_tracer_memory(hl_tracer_bytes *bytes);
 /* The ledger at the moment asked for; the peak is the greatest traced memory since start, clear or reset_peak.
  * HL_STOPPED when not tracing. Sees to the hooks, as hl_tracer_start does. */
 hl_status hl_tracer_snapshot(hl_moment moment, hl_snapshot **snapshot) HL_MUST_USE;
+/* Windows (core/window.h). The first starts the tracer, with tracebacks of `nframe` frames, where it is not running; then
+ * the last to close stops it, unless hl_tracer_start was called meanwhile. *start is what is alive at the opening. */
+hl_status hl_tracer_open_window(uint32_t nframe, hl_window **window, hl_snapshot **start) HL_MUST_USE;
+/* HL_STOPPED: the tracer was stopped since, and there are no answers. */
+hl_status hl_tracer_close_window(hl_window *window, hl_window_answers *answers) HL_MUST_USE;
+/* For every window in the end, closed or not; stops the tracer where nobody else has asked for it. */
+void hl_tracer_free_window(hl_window *window);
 /* Several moments of the ledger, as it is at one instant: at most HL_MOMENTS of them. */
 hl_status hl_tracer_capture(const hl_moment *moments, size_t count, hl_snapshot **snapshots) HL_MUST_USE;
 /* Call `visitor` with the ledger and what there is to say of it, while its lock is held; answers what the visitor does,

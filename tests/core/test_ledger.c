@@ -94,9 +94,13 @@ static void reattribute(history *h, uint32_t at)
         return;
     uint32_t stack = check_below(&h->seed, STACKS);
     hl_site_id site = site_of(&h->ledger, stack, h->blocks[at].size, 0);
+    uint64_t lost = h->ledger.lost;
     hl_ledger_reattribute(&h->ledger, address_of(at), site);
+    CHECK_EQUAL(h->ledger.lost - lost, site == 0);
     if (site != 0)
         h->blocks[at].stack = stack;
+    else
+        model_forget(h, at);
 }
 
 /* The snapshot must hold what the model's blocks add up to, stack by stack and size by size. */

@@ -1,0 +1,181 @@
+"""trace() and track_leaks(): what a part of a program allocates, what it leaves behind, and its peak.
+
+A trace is a window (docs/design.md) with a context manager around it. Nothing but the block itself may show in it, so
+opening is the last thing that happens before the block and closing the first thing after it; in between, code of this
+file allocates nothing.
+"""
+
+import functools
+import gc
+
+from heapledger._ledger import _format_size, _OwnWork, _Window
+
+
+def total(snapshot):
+    """(bytes, blocks) of a snapshot, without going through its blocks one by one."""
+    with _OwnWork():
+        size = 0
+        for statistic in snapshot.statistics("filename"):
+            size += statistic.size
+        return size, len(snapshot.traces)
+
+
+class trace(_Window):
+    """Trace a block: ``with heapledger.trace() as t:``, or a function: ``@heapledger.trace()``.
+
+    Afterwards there are four snapshots:
+
+    t.start      what was alive before
+    t.peak       what was alive at the moment of the greatest traced memory inside
+    t.allocated  what was allocated inside, freed or not
+    t.leaked     what is alive in excess of before, by traceback and size
+
+    Tracing is started if it is off, with tracebacks of nframe frames, and stopped again at the end. If it is on, it
+    stays as it is. Traces may contain and overlap each other, and leave the program's own peak alone. What other
+    threads allocate meanwhile counts too. `report` is called with the trace when it is over, unless by an exception.
+
+    A decorated function, or coroutine function, is traced at each call; its attribute `last` is the trace of the call
+    that ended last.
+    """
+
+    __slots__ = ("_nframe", "_report", "__weakref__")
+
+    def __init__(self, nframe=1, *, report=None):
+        if report is not None and not callable(report):
+            raise TypeError(f"report must be callable, not {type(report).__name__}")
+        self._nframe = nframe
+        self._report = report
+
+    def __enter__(self):
+        self._open(self._nframe)
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        self._close()
+        if kind is None and self._report is not None:
+            self._report(self)
+
+    def __call__(self, function):
+        """Trace each call of the function."""
+        import inspect  # takes long, and most programs do not decorate
+
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError("a generator cannot be traced as a whole: its caller runs in between")
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def traced(*args, **kwargs):
+                one = trace(self._nframe, report=self._report)
+                try:
+                    with one:
+                        return await (function(*args, **kwargs) if kwargs else function(*args))
+                finally:
+                    traced.last = one
+
+        else:
+
+            @functools.wraps(function)
+            def traced(*args, **kwargs):
+                one = trace(self._nframe, report=self._report)
+                try:
+                    with one:
+                        return function(*args, **kwargs) if kwargs else function(*args)
+                finally:
+                    traced.last = one
+
+        traced.last = None
+        return traced
+
+    def _answer(self, name):
+        answer = getattr(self, name)
+        if answer is None:
+            raise RuntimeError(f"the trace {self._state()}")
+        return answer
+
+    def _state(self):
+        if self._is_open:
+            return "is still running"
+        return "has not run yet" if self._start is None else "has no result: tracing was stopped before it was over"
+
+    @property
+    def start(self):
+        """What was alive before."""
+        return self._answer("_start")
+
+    @property
+    def peak(self):
+        """What was alive at the moment of the greatest traced memory inside."""
+        return self._answer("_peak")
+
+    @property
+    def allocated(self):
+        """What was allocated inside, freed or not."""
+        return self._answer("_allocated")
+
+    @property
+    def leaked(self):
+        """What is alive in excess of before, by traceback and size."""
+        return self._answer("_leaked")
+
+    def __repr__(self):
+        with _OwnWork():
+            if self._leaked is None:
+                return f"<heapledger.trace: {self._state()}>"
+            peak = total(self._peak)[0] - total(self._start)[0]
+            size, count = total(self._allocated)
+            left, left_count = total(self._leaked)
+            return (
+                f"<heapledger.trace: peak {_format_size(peak, True)}, "
+                f"allocated {_format_size(size, False)} in {count} blocks, "
+                f"leaked {_format_size(left, False)} in {left_count} blocks>"
+            )
+
+
+class Leaks:
+    """What the rounds of track_leaks() have left behind.
+
+    leaks.leaked  a snapshot: what is alive after the last round in excess of before the first
+    leaks.rounds  (bytes, blocks) of each round: what is alive after it in excess of before it
+
+    True if there is anything in `leaked`.
+    """
+
+    __slots__ = ("leaked", "rounds")
+
+    def __init__(self, leaked, rounds):
+        self.leaked = leaked
+        self.rounds = rounds
+
+    def __bool__(self):
+        return len(self.leaked.traces) > 0
+
+    def __repr__(self):
+        with _OwnWork():
+            size, count = total(self.leaked)
+            return f"<heapledger.Leaks: {_format_size(size, False)} in {count} blocks after {len(self.rounds)} rounds>"
+
+
+def track_leaks(function, *, rounds=3, warmup=2, nframe=10):
+    """Call the function again and again, and say what stays: Leaks.
+
+    `warmup` calls come first and do not count, so that caches can fill. Garbage is collected after each call. What
+    the function returns is dropped.
+    """
+    with _OwnWork():
+        if rounds < 1 or warmup < 0:
+            raise ValueError("rounds must be at least 1, and warmup at least 0")
+        for _ in range(warmup):
+            function()
+        whole, each = trace(nframe), [trace(nframe) for _ in range(rounds)]
+        gc.collect()
+        with whole:
+            for one in each:
+                with one:
+                    function()
+                    gc.collect()
+        return Leaks(whole.leaked, tuple(total(one.leaked) for one in each))
+
+
+for _one in (trace, Leaks, track_leaks):
+    _one.__module__ = "heapledger"
+del _one

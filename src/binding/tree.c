@@ -1,0 +1,141 @@
+/* tree.c: _call_tree: the call tree of several snapshots (core/tree.h) as arrays that Python code can go through.
+ *
+ * Threading: the GIL, released while the core builds the tree. Reading a snapshot's traces may run any code; the sources
+ * are held meanwhile.
+ */
+#include "binding.h"
+
+#include "../core/tree.h"
+
+/* All of them, or false with an exception. What was None stays NULL. */
+static bool find_sources(hl_state *state, PyObject *snapshots, hl_source **sources)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(snapshots); i++) {
+        PyObject *snapshot = PyTuple_GET_ITEM(snapshots, i);
+        if (snapshot == Py_None)
+            continue;
+        if (!PyObject_TypeCheck(snapshot, state->snapshot)) {
+            PyErr_Format(PyExc_TypeError, "snapshots[%zd] must be a Snapshot or None, not %.100s", i,
+                         Py_TYPE(snapshot)->tp_name);
+            return false;
+        }
+        sources[i] = hl_convert_snapshot(state, snapshot, true);
+        if (sources[i] == NULL)
+            return false;
+    }
+    return true;
+}
+
+static PyObject *text_of(const hl_book *book, PyObject **texts, hl_string_id id)
+{
+    if (texts[id] == NULL) {
+        const hl_string *string = hl_book_get_string(book, id);
+        texts[id] = hl_text_decode(string->bytes, string->length);
+    }
+    return Py_XNewRef(texts[id]);
+}
+
+/* The tuple of locations; `texts` has a place for each string of the book. */
+static PyObject *fill_names(const hl_tree *tree, PyObject **texts)
+{
+    PyObject *names = PyTuple_New((Py_ssize_t)tree->location_count + 1);
+    if (names == NULL)
+        return NULL;
+    PyTuple_SET_ITEM(names, 0, Py_NewRef(Py_None));
+    for (uint32_t id = 1; id <= tree->location_count; id++) {
+        const hl_location *location = hl_book_get_location(tree->book, id);
+        PyObject *file = text_of(tree->book, texts, location->file);
+        PyObject *name = location->name != 0 ? text_of(tree->book, texts, location->name) : Py_NewRef(Py_None);
+        PyObject *item = file != NULL && name != NULL ? Py_BuildValue("(OIO)", file, location->line, name) : NULL;
+        Py_XDECREF(file);
+        Py_XDECREF(name);
+        if (item == NULL) {
+            Py_DECREF(names);
+            return NULL;
+        }
+        PyTuple_SET_ITEM(names, id, item);
+    }
+    return names;
+}
+
+static PyObject *make_names(const hl_tree *tree)
+{
+    size_t count = (size_t)tree->book->strings.used + 1;
+    PyObject **texts = PyMem_Calloc(count, sizeof *texts);
+    if (texts == NULL)
+        return PyErr_NoMemory();
+    PyObject *names = fill_names(tree, texts);
+    for (size_t i = 0; i < count; i++)
+        Py_XDECREF(texts[i]);
+    PyMem_Free(texts);
+    return names;
+}
+
+static PyObject *bytes_of(const void *items, size_t count, size_t size)
+{
+    return PyBytes_FromStringAndSize(items, (Py_ssize_t)(count * size));
+}
+
+static PyObject *make_sums(const hl_tree *tree)
+{
+    PyObject *all = PyTuple_New((Py_ssize_t)tree->sums_count);
+    for (size_t i = 0; i < tree->sums_count && all != NULL; i++) {
+        const hl_tree_sums *sums = &tree->sums[i];
+        size_t count = tree->node_count;
+        PyObject *item;
+        if (sums->bytes == NULL)
+            item = Py_NewRef(Py_None);
+        else
+            item = Py_BuildValue("(NNNN)", bytes_of(sums->own_bytes, count, 8), bytes_of(sums->own_blocks, count, 8),
+                                 bytes_of(sums->bytes, count, 8), bytes_of(sums->blocks, count, 8));
+        if (item == NULL)
+            Py_CLEAR(all);
+        else
+            PyTuple_SET_ITEM(all, (Py_ssize_t)i, item);
+    }
+    return all;
+}
+
+static PyObject *make_result(const hl_tree *tree)
+{
+    return Py_BuildValue("(NNNN)", bytes_of(tree->parents, tree->node_count, 4),
+                         bytes_of(tree->locations, tree->node_count, 4), make_names(tree), make_sums(tree));
+}
+
+static PyObject *build(hl_source *const *sources, const hl_snapshot **snapshots, size_t count)
+{
+    hl_tree tree;
+    hl_status status;
+
+    for (size_t i = 0; i < count; i++)
+        snapshots[i] = sources[i] != NULL ? sources[i]->snapshot : NULL;
+    Py_BEGIN_ALLOW_THREADS
+    status = hl_tree_open(snapshots, count, &tree);
+    Py_END_ALLOW_THREADS
+    if (status != HL_OK)
+        return hl_raise_status(status);
+    PyObject *result = make_result(&tree);
+    hl_tree_close(&tree);
+    return result;
+}
+
+PyObject *hl_call_tree(PyObject *module, PyObject *snapshots)
+{
+    PyObject *result = NULL;
+
+    if (!PyTuple_Check(snapshots))
+        return PyErr_Format(PyExc_TypeError, "snapshots must be a tuple, not %.100s", Py_TYPE(snapshots)->tp_name);
+    HL_OWN_WORK;
+    size_t count = (size_t)PyTuple_GET_SIZE(snapshots);
+    hl_source **sources = PyMem_Calloc(count, sizeof *sources);
+    const hl_snapshot **cores = PyMem_Calloc(count, sizeof *cores);
+    if (sources == NULL || cores == NULL)
+        PyErr_NoMemory();
+    else if (find_sources(hl_state_of_module(module), snapshots, sources))
+        result = build(sources, cores, count);
+    for (size_t i = 0; i < count && sources != NULL; i++)
+        Py_XDECREF(sources[i]);
+    PyMem_Free(sources);
+    PyMem_Free(cores);
+    return result;
+}

@@ -1,0 +1,204 @@
+"""The traceback of an object is the stack that made it, however the stack came to be: against a walk of the frames.
+
+Random programs call down through functions of many shapes, far beyond the frame limit, allocate on some frames and not
+on others, and return, so that frames die and others take their places, mostly with no allocation in between.
+"""
+
+import random
+import sys
+import threading
+
+import heapledger
+import pytest
+
+
+class Block:
+    """No freelist, no cycle collector's business: each is allocated where it is made."""
+
+    __slots__ = ("number",)
+
+
+class Walker:
+    def __init__(self, seed, limit, checks):
+        self.dice = random.Random(seed)
+        self.limit = limit
+        self.checks = checks
+        self.wrong = []
+
+    def check(self):
+        """Allocate here, and compare the traceback with the frames."""
+        block, frame, found = Block(), sys._getframe(), []
+        line = frame.f_lineno - 1
+        while frame is not None and len(found) < self.limit:
+            found.append((frame.f_code.co_filename, frame.f_lineno if found else line))
+            frame = frame.f_back
+        said = [(frame.filename, frame.lineno) for frame in reversed(heapledger.get_object_traceback(block))]
+        if said != found:
+            self.wrong.append((said, found))
+        self.checks -= 1
+
+    def go(self, depth):
+        """One frame: a few steps, each of which goes deeper, allocates, or does both in some other way."""
+        for _ in range(self.dice.choice((1, 1, 2, 3))):
+            if self.checks <= 0:
+                return
+            if depth == 0 or self.dice.random() < 0.2:
+                self.check()
+            if depth > 0:
+                self.dice.choice(WAYS)(self, depth - 1)
+
+    def straight(self, depth):
+        self.go(depth)
+
+    def two_lines(self, depth):
+        if self.dice.random() < 0.5:
+            self.go(depth)
+        else:
+            self.go(depth)
+
+    def many_locals(self, depth):
+        a = b = c = d = e = f = g = h = depth
+        self.go(depth)
+        return a + b + c + d + e + f + g + h
+
+    def through_c(self, depth):
+        for _ in map(self.go, (depth,)):
+            pass
+
+    def sorting(self, depth):
+        sorted((1,), key=lambda number: self.go(depth) or number)
+
+    def generator(self, depth):
+        for _ in self.steps(depth):
+            self.go(depth // 2)
+
+    def steps(self, depth):
+        self.go(depth)
+        yield 1
+        if self.dice.random() < 0.5:
+            self.check()
+        yield 2
+
+    def raising(self, depth):
+        try:
+            self.failing(depth)
+        except LookupError:
+            if self.dice.random() < 0.5:
+                self.check()
+
+    def failing(self, depth):
+        self.go(depth)
+        raise LookupError
+
+    def nested(self, depth):
+        def inner():
+            if depth % 2:
+                self.check()
+            self.go(depth)
+
+        inner()
+
+    def a_class(self, depth):
+        class Body:
+            self.go(depth)
+
+        return Body
+
+    def executed(self, depth):
+        exec("go(depth)", {"go": self.go, "depth": depth})
+
+
+WAYS = [
+    Walker.straight,
+    Walker.two_lines,
+    Walker.two_lines,
+    Walker.many_locals,
+    Walker.through_c,
+    Walker.sorting,
+    Walker.generator,
+    Walker.raising,
+    Walker.nested,
+    Walker.a_class,
+    Walker.executed,
+]
+
+
+def walk(walker):
+    while walker.checks > 0 and not walker.wrong:
+        walker.go(walker.dice.randrange(60))
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5, 25, 100])
+@pytest.mark.parametrize("seed", range(3))
+def test_random_calls(seed, limit):
+    walker = Walker(seed, limit, 500)
+    heapledger.start(limit)
+    walk(walker)
+    assert walker.wrong == []
+
+
+def test_threads():
+    walkers = [Walker(seed, 25, 500) for seed in range(3)]
+    threads = [threading.Thread(target=walk, args=(walker,)) for walker in walkers]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    heapledger.start(25)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert [walker.wrong for walker in walkers] == [[]] * 3
+    assert all(walker.checks <= 0 for walker in walkers)
+
+
+def test_a_frame_that_lives_on_while_its_callers_change():
+    def make_blocks():
+        while True:
+            yield Block()
+
+    def one_way():
+        return next(blocks)
+
+    def another_way():
+        return next(blocks)
+
+    heapledger.start(5)
+    blocks = make_blocks()
+    made = [one_way(), another_way(), one_way()]
+    names = [heapledger.get_object_traceback(block)[-2].name.split(".")[-1] for block in made]
+    assert names == ["one_way", "another_way", "one_way"]
+
+
+def test_local_variables_are_what_they_were():
+    """A frame that was looked at answers questions for its variables like any other."""
+    heapledger.start(5)
+
+    def function(argument):
+        block = Block()
+        import json as module  # passes its locals on
+
+        found = dict(locals())
+        found["frame"] = dict(sys._getframe().f_locals)
+        exec("made = argument", globals(), locals())
+        return found, module, block
+
+    found, module, block = function("value")
+    assert found["argument"] == found["frame"]["argument"] == "value"
+    assert found["block"] is block and found["module"] is module
+
+
+def test_frames_that_are_kept():
+    """A frame object outlives its frame, with variables and all."""
+    heapledger.start(5)
+
+    def function():
+        block = Block()
+        return sys._getframe(), block
+
+    frame, block = function()
+    assert frame.f_locals["block"] is block
+    frame.clear()
+    assert frame.f_locals == {}
