@@ -1,5 +1,9 @@
-"""What every test relies on: the installed package is tested, and no test leaves tracing on for the next."""
+"""What every test relies on: the installed package is tested, and no test leaves tracing on for the next.
 
+Tests marked slow run when HEAPLEDGER_SLOW is set in the environment.
+"""
+
+import os
 import platform
 import tracemalloc
 
@@ -13,6 +17,18 @@ except ImportError as error:
 
 def pytest_report_header():
     return f"heapledger: {heapledger.__file__}, CPython {platform.python_version()}"
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: takes long; runs when HEAPLEDGER_SLOW is set")
+
+
+def pytest_collection_modifyitems(items):
+    if os.environ.get("HEAPLEDGER_SLOW"):
+        return
+    for item in items:
+        if item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.skip(reason="slow; set HEAPLEDGER_SLOW to run it"))
 
 
 @pytest.fixture(autouse=True)

@@ -13,6 +13,7 @@ import os
 import sys
 
 SUMMARIES = {
+    "run": "run a program and write what it allocates, in every process of it, to files",
     "summary": "totals, the peak, and traced memory against the process's",
     "top": "what holds the most memory, by line, file, function, traceback or package",
     "tree": "the call tree with shares",
@@ -23,6 +24,8 @@ SUMMARIES = {
     "import": "read what another tool has written into an .hlsnap file",
     "check": "say whether a file is sound, and what is wrong where",
     "completion": "write a script that completes commands and options in a shell",
+    "report": "write a page with a flame graph, a table and a timeline to look at in a browser",
+    "open": "show the same page from a server on this machine, for files that are too big for one page",
     "enable": "let tracemalloc mean heapledger in every program of this environment",
     "disable": "undo enable",
     "status": "say what is enabled, where, and what the environment's variables do",

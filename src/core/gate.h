@@ -77,6 +77,30 @@ static inline void hl_gate_enter(hl_gate *gate)
     }
 }
 
+/* The same for a signal handler, which may have interrupted whom it would wait for. False: not at once. */
+static inline bool hl_gate_try(hl_gate *gate)
+{
+    enum { PATIENCE = 5 };
+    bool taken = false;
+    for (int i = 0; i < PATIENCE && !(taken = hl_lock_try(&gate->lock)); i++)
+        hl_os_yield();
+    if (!taken)
+        return false;
+    gate->passed = 0;
+    if (atomic_load_explicit(&gate->closed, memory_order_relaxed) != 0)
+        return true;
+    atomic_store_explicit(&gate->closed, 1, memory_order_relaxed);
+    hl_os_barrier();
+    for (int i = 0; i < PATIENCE; i++) {
+        if (atomic_load_explicit(&gate->inside, memory_order_acquire) == 0)
+            return true;
+        hl_os_yield();
+    }
+    atomic_store_explicit(&gate->closed, 0, memory_order_relaxed); /* it is closed only when nobody is left inside */
+    hl_lock_give(&gate->lock);
+    return false;
+}
+
 static inline void hl_gate_leave(hl_gate *gate)
 {
     hl_lock_give(&gate->lock);

@@ -294,29 +294,21 @@ static uint64_t count_at(const hl_site *site, hl_moment moment, uint64_t epoch)
     case HL_ALLOCATED:
         return site->allocated;
     case HL_LIVE:
+    case HL_MOMENTS:
         break;
     }
     return site->live;
 }
 
-static hl_status begin_filling(hl_ledger *ledger, hl_moment moment, hl_snapshot *snapshot, size_t room)
+static void describe(const hl_ledger *ledger, hl_moment moment, hl_snapshot *snapshot)
 {
-    if (room < hl_ledger_rows(ledger))
-        return HL_FULL;
-    snapshot->pin = hl_book_pin(ledger->book);
-    if (snapshot->pin == 0)
-        return HL_NO_MEMORY;
     snapshot->moment = moment;
     snapshot->nframe = ledger->nframe;
     snapshot->origins = ledger->origins;
-    return HL_OK;
 }
 
-static hl_status fill(hl_ledger *ledger, hl_moment moment, hl_snapshot *snapshot, size_t room)
+static void copy_sites(const hl_ledger *ledger, hl_moment moment, hl_snapshot *snapshot)
 {
-    hl_status status = begin_filling(ledger, moment, snapshot, room);
-    if (status != HL_OK)
-        return status;
     size_t rows = 0;
     uint64_t blocks = 0, bytes = 0;
     for (hl_site_id id = 1; id <= ledger->sites.table.used; id++) {
@@ -329,7 +321,35 @@ static hl_status fill(hl_ledger *ledger, hl_moment moment, hl_snapshot *snapshot
         bytes += count * site->size;
     }
     hl_snapshot_seal_summed(snapshot, rows, blocks, bytes);
+}
+
+static void copy_snapshot(const hl_snapshot *source, hl_snapshot *snapshot)
+{
+    snapshot->moment = source->moment;
+    snapshot->nframe = source->nframe;
+    snapshot->origins = source->origins;
+    if (source->row_count > 0)
+        memcpy(snapshot->rows, source->rows, source->row_count * sizeof *source->rows);
+    hl_snapshot_seal_summed(snapshot, source->row_count, source->blocks, source->bytes);
+}
+
+static hl_status begin_filling(hl_ledger *ledger, hl_moment moment, hl_snapshot *snapshot, size_t room)
+{
+    if (room < hl_ledger_rows(ledger))
+        return HL_FULL;
+    snapshot->pin = hl_book_pin(ledger->book);
+    if (snapshot->pin == 0)
+        return HL_NO_MEMORY;
+    describe(ledger, moment, snapshot);
     return HL_OK;
+}
+
+static hl_status fill(hl_ledger *ledger, hl_moment moment, hl_snapshot *snapshot, size_t room)
+{
+    hl_status status = begin_filling(ledger, moment, snapshot, room);
+    if (status == HL_OK)
+        copy_sites(ledger, moment, snapshot);
+    return status;
 }
 
 hl_status hl_ledger_fill(hl_ledger *ledger, hl_moment moment, hl_snapshot *snapshot, size_t room)
@@ -337,6 +357,16 @@ hl_status hl_ledger_fill(hl_ledger *ledger, hl_moment moment, hl_snapshot *snaps
     if (moment == HL_PEAK && peak_was_earlier(ledger))
         return hl_ledger_fill_again(ledger, ledger->earlier_peak, snapshot, room);
     return fill(ledger, moment, snapshot, room);
+}
+
+void hl_ledger_fill_unpinned(const hl_ledger *ledger, hl_moment moment, hl_snapshot *snapshot)
+{
+    if (moment == HL_PEAK && peak_was_earlier(ledger)) {
+        copy_snapshot(ledger->earlier_peak, snapshot);
+        return;
+    }
+    describe(ledger, moment, snapshot);
+    copy_sites(ledger, moment, snapshot);
 }
 
 hl_status hl_ledger_fill_stretch(hl_ledger *ledger, hl_snapshot *snapshot, size_t room)
@@ -350,12 +380,7 @@ hl_status hl_ledger_fill_again(hl_ledger *ledger, const hl_snapshot *source, hl_
         return HL_FULL;
     hl_book_pin_again(ledger->book, source->pin);
     snapshot->pin = source->pin;
-    snapshot->moment = source->moment;
-    snapshot->nframe = source->nframe;
-    snapshot->origins = source->origins;
-    if (source->row_count > 0)
-        memcpy(snapshot->rows, source->rows, source->row_count * sizeof *source->rows);
-    hl_snapshot_seal_summed(snapshot, source->row_count, source->blocks, source->bytes);
+    copy_snapshot(source, snapshot);
     return HL_OK;
 }
 

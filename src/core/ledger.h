@@ -105,6 +105,8 @@ hl_status hl_ledger_fill_growth(hl_ledger *ledger, hl_moment moment, const hl_si
 /* Copy a snapshot of this ledger into another with enough room. */
 hl_status hl_ledger_fill_again(hl_ledger *ledger, const hl_snapshot *source, hl_snapshot *snapshot,
                                size_t room) HL_MUST_USE;
+/* The same without a pin, with room enough: what the snapshot names is there for as long as the ledger's lock is held. */
+void hl_ledger_fill_unpinned(const hl_ledger *ledger, hl_moment moment, hl_snapshot *snapshot);
 hl_status hl_ledger_fill_one(hl_ledger *ledger, hl_site_id site, hl_snapshot *snapshot) HL_MUST_USE;
 
 /* NULL, or which invariant does not hold. Costs a pass over all blocks. */

@@ -32,6 +32,12 @@ static inline void hl_lock_take(hl_lock *lock)
     }
 }
 
+static inline bool hl_lock_try(hl_lock *lock)
+{
+    uint32_t seen = 0;
+    return atomic_compare_exchange_strong_explicit(&lock->word, &seen, 1, memory_order_acquire, memory_order_relaxed);
+}
+
 static inline void hl_lock_give(hl_lock *lock)
 {
     if (HL_UNLIKELY(atomic_exchange_explicit(&lock->word, 0, memory_order_release) == 2))

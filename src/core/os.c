@@ -6,6 +6,7 @@
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -159,21 +160,77 @@ size_t hl_os_resident(const void *pages, size_t bytes)
     return resident;
 }
 
+static __thread bool in_signal_handler;
+
+void hl_os_enter_signal_handler(void)
+{
+    in_signal_handler = true;
+}
+
+void hl_os_leave_signal_handler(void)
+{
+    in_signal_handler = false;
+}
+
+/* Scratch memory of a signal handler: pages, whose length stands before what the caller gets. */
+typedef union {
+    size_t bytes;
+    max_align_t alignment;
+} page_head;
+
+static size_t paged_length(size_t count, size_t size)
+{
+    size_t bytes, page = hl_os_page();
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 2)
+        return 0;
+    return (bytes + sizeof(page_head) + page - 1) / page * page;
+}
+
+static void *paged_alloc(size_t count, size_t size)
+{
+    size_t bytes = paged_length(count, size);
+    page_head *head = bytes != 0 ? map(bytes, PROT_READ | PROT_WRITE) : NULL;
+    if (head == NULL)
+        return NULL;
+    head->bytes = bytes;
+    return head + 1;
+}
+
+static void *paged_resize(void *block, size_t count, size_t size)
+{
+    if (block == NULL)
+        return paged_alloc(count, size);
+    page_head *head = (page_head *)block - 1;
+    size_t bytes = paged_length(count, size);
+    head = bytes != 0 ? hl_os_remap(head, head->bytes, bytes) : NULL;
+    if (head == NULL)
+        return NULL;
+    head->bytes = bytes;
+    return head + 1;
+}
+
 void *hl_os_alloc(size_t count, size_t size)
 {
-    return must_fail() ? NULL : calloc(count == 0 ? 1 : count, size);
+    if (must_fail())
+        return NULL;
+    return HL_UNLIKELY(in_signal_handler) ? paged_alloc(count, size) : calloc(count == 0 ? 1 : count, size);
 }
 
 void *hl_os_resize(void *block, size_t count, size_t size)
 {
     if (must_fail())
         return NULL;
+    if (HL_UNLIKELY(in_signal_handler))
+        return paged_resize(block, count, size);
     return reallocarray(block, count == 0 ? 1 : count, size);
 }
 
 void hl_os_free(void *block)
 {
-    free(block);
+    if (HL_UNLIKELY(in_signal_handler && block != NULL))
+        hl_os_unmap((page_head *)block - 1, ((page_head *)block - 1)->bytes);
+    else
+        free(block);
 }
 
 void hl_os_sleep_while(_Atomic uint32_t *word, uint32_t value)

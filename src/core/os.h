@@ -42,6 +42,12 @@ void *hl_os_alloc(size_t count, size_t size) HL_MUST_USE;
 void *hl_os_resize(void *block, size_t count, size_t size) HL_MUST_USE;
 void hl_os_free(void *block);
 
+/* From here to hl_os_leave_signal_handler the calling thread gets its scratch memory in whole pages from the system,
+ * because it may have interrupted the C library's allocator. Until then it must give back all that it got, and nothing
+ * that it had before. */
+void hl_os_enter_signal_handler(void);
+void hl_os_leave_signal_handler(void);
+
 /* Sleep while *word holds `value`; may return early. Wake one sleeper. */
 void hl_os_sleep_while(_Atomic uint32_t *word, uint32_t value);
 void hl_os_wake_one(_Atomic uint32_t *word);

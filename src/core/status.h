@@ -14,6 +14,7 @@ typedef enum {
     HL_STOPPED,   /* the tracer is not running */
     HL_MALFORMED, /* what was read is not what it should be */
     HL_TOO_LARGE, /* a sum does not fit */
+    HL_BUSY,      /* a signal handler has interrupted what it would need */
 } hl_status;
 
 #define HL_MUST_USE __attribute__((warn_unused_result))

@@ -125,9 +125,11 @@ static void reattribute(const call *c)
  * this is a few instructions; the rest is out of line. */
 typedef void action(const call *c);
 
-static __attribute__((noinline)) void visit_slowly(action *act, bool favoured, const call *c)
+static __attribute__((noinline)) void visit_slowly(action *act, bool favoured, bool attached, call *c)
 {
     bool fast = hl_gate_enter_by(&hl_hooks_gate, favoured);
+    if (!attached && c->thread == NULL)
+        c->thread = hl_frames_detached();
     act(c);
     hl_gate_leave_favoured(&hl_hooks_gate, fast);
 }
@@ -142,7 +144,7 @@ HL_INLINE void visit(action *act, bool attached, void *block, size_t size, detac
         hl_gate_leave_favoured(&hl_hooks_gate, true);
     } else {
         call copy = c; /* so that the one above can stay in registers */
-        visit_slowly(act, favoured, &copy);
+        visit_slowly(act, favoured, attached, &copy);
     }
 }
 
@@ -268,6 +270,17 @@ static bool remember(PyMemAllocatorDomain which, const PyMemAllocatorEx *now)
     return true;
 }
 
+/* False: no memory. */
+static bool put_over(PyMemAllocatorDomain which, const PyMemAllocatorEx *now)
+{
+    if (!remember(which, now))
+        return false;
+    PyMemAllocatorEx ours = hooks[which];
+    ours.ctx = now->ctx;
+    PyMem_SetAllocator(which, &ours);
+    return true;
+}
+
 hl_status hl_hooks_install(bool *put)
 {
     *put = false;
@@ -277,12 +290,20 @@ hl_status hl_hooks_install(bool *put)
         PyMem_GetAllocator(domains[i], &now);
         if (now.malloc == hooks[domains[i]].malloc || reaches_ours(&now))
             continue;
-        if (!remember(domains[i], &now))
+        if (!put_over(domains[i], &now))
             return HL_NO_MEMORY;
-        PyMemAllocatorEx ours = hooks[domains[i]];
-        ours.ctx = now.ctx;
-        PyMem_SetAllocator(domains[i], &ours);
         *put = true;
+    }
+    return HL_OK;
+}
+
+hl_status hl_hooks_install_early(void)
+{
+    for (int i = 0; i < DOMAINS; i++) {
+        PyMemAllocatorEx now;
+        PyMem_GetAllocator(domains[i], &now);
+        if (!put_over(domains[i], &now))
+            return HL_NO_MEMORY;
     }
     return HL_OK;
 }

@@ -36,6 +36,9 @@ static inline bool hl_hooks_are_tracing(void)
 /* Put our hooks on all three domains, unless they are there already, on top or below another tool's. *put says whether any
  * had to be put there. HL_NO_MEMORY: a domain is still without. Needs an attached thread state. */
 hl_status hl_hooks_install(bool *put) HL_MUST_USE;
+/* The same before the interpreter has started, when nothing can be called yet to find out who is there: they are put on
+ * top. HL_NO_MEMORY as above. */
+hl_status hl_hooks_install_early(void) HL_MUST_USE;
 /* Take them off again, except where another tool has put its own on top: there ours stay and pass through. */
 void hl_hooks_remove(void);
 

@@ -17,7 +17,6 @@ extern __attribute__((weak, visibility("default"))) int _PyObject_DebugMallocSta
 bool hl_process_rss(uint64_t *bytes)
 {
     char text[128];
-    unsigned long long size, resident;
     int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
     if (file < 0)
         return false;
@@ -26,9 +25,13 @@ bool hl_process_rss(uint64_t *bytes)
     if (length <= 0)
         return false;
     text[length] = '\0';
-    if (sscanf(text, "%llu %llu", &size, &resident) != 2)
+    const char *at = strchr(text, ' '); /* the second number, in pages */
+    uint64_t resident = 0;
+    if (at == NULL)
         return false;
-    *bytes = resident * (unsigned long long)sysconf(_SC_PAGESIZE);
+    for (at++; *at >= '0' && *at <= '9'; at++)
+        resident = resident * 10 + (uint64_t)(*at - '0');
+    *bytes = resident * hl_os_page();
     return true;
 }
 

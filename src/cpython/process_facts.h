@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Bytes of the process in memory. A few microseconds. False: the system does not tell. */
+/* Bytes of the process in memory. A few microseconds. Any thread, signal handlers included. False: the system does not
+ * tell. */
 bool hl_process_rss(uint64_t *bytes);
 
 /* Bytes in the arenas of the interpreter's allocator for small objects. It walks all pools: about a millisecond for

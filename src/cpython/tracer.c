@@ -72,6 +72,10 @@ static void prepare_process(void)
     static bool done; /* under hl_tracer_control */
     if (!done)
         done = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+}
+
+static void prepare_interpreter(void)
+{
     if (!ends_at_exit)
         ends_at_exit = Py_AtExit(at_exit) == 0;
 }
@@ -100,8 +104,16 @@ static hl_status hook_first(void)
     return status;
 }
 
-/* Under hl_tracer_control. */
-static hl_status begin_tracing(uint32_t nframe)
+static hl_status hook_early(void)
+{
+    hl_status status = hl_hooks_install_early();
+    if (status != HL_OK)
+        hl_hooks_remove();
+    return status;
+}
+
+/* Open a ledger, have the hooks put on, and let them enter. Under hl_tracer_control. */
+static hl_status begin_tracing(uint32_t nframe, hl_status (*hook)(void))
 {
     hl_ledger fresh;
     hl_shadow shadow = {0};
@@ -109,7 +121,7 @@ static hl_status begin_tracing(uint32_t nframe)
     if (status == HL_OK)
         status = hl_shadow_open(&shadow, nframe);
     if (status == HL_OK)
-        status = hook_first();
+        status = hook();
     if (status != HL_OK) {
         hl_shadow_close(&shadow);
         hl_ledger_close(&fresh);
@@ -123,13 +135,18 @@ static hl_status begin_tracing(uint32_t nframe)
     atomic_store(&limit, nframe);
     atomic_store(&hl_hooks_tracing, true);
     hl_gate_leave(&hl_hooks_gate);
-    hl_reftracer_install();
     return HL_OK;
 }
 
 hl_status hl_tracer_see_to_tracing(uint32_t nframe)
 {
-    return hl_tracer_is_tracing() ? hook_again() : begin_tracing(nframe);
+    if (hl_tracer_is_tracing())
+        return hook_again();
+    prepare_interpreter();
+    hl_status status = begin_tracing(nframe, hook_first);
+    if (status == HL_OK)
+        hl_reftracer_install();
+    return status;
 }
 
 void hl_tracer_stop_tracing(void)
@@ -150,6 +167,35 @@ hl_status hl_tracer_start(uint32_t nframe)
         hl_tracer_for_windows = false;
     hl_lock_give(&hl_tracer_control);
     return status;
+}
+
+static bool waits_for_interpreter; /* started early and not adopted yet; under hl_tracer_control */
+
+hl_status hl_tracer_start_early(uint32_t nframe)
+{
+    hl_lock_take(&hl_tracer_control);
+    hl_status status = begin_tracing(nframe, hook_early);
+    waits_for_interpreter = status == HL_OK;
+    hl_lock_give(&hl_tracer_control);
+    return status;
+}
+
+void hl_tracer_adopt(void)
+{
+    hl_lock_take(&hl_tracer_control);
+    bool adopt = waits_for_interpreter && hl_tracer_is_tracing(), replaced = false, lost = false;
+    waits_for_interpreter = false;
+    if (adopt) {
+        prepare_interpreter();
+        lost = hl_hooks_install(&replaced) != HL_OK;
+        hl_reftracer_install();
+    }
+    hl_lock_give(&hl_tracer_control);
+    if (!adopt)
+        return;
+    if (lost || (replaced && hl_tracer_clear() != HL_OK)) /* what was freed meanwhile would be in the ledger for ever */
+        hl_tracer_stop();
+    hl_domains_receive(true);
 }
 
 void hl_tracer_stop(void)
@@ -215,18 +261,41 @@ uint64_t hl_tracer_lost(void)
     return lost;
 }
 
-void hl_tracer_memory(hl_tracer_bytes *bytes)
+/* Under the ledger's lock. */
+static void measure(hl_tracer_bytes *bytes)
 {
-    *bytes = (hl_tracer_bytes){.snapshots = hl_snapshot_memory()};
     const hl_ledger *ledger = &hl_hooks_ledger;
-    hl_gate_enter(&hl_hooks_gate);
+    *bytes = (hl_tracer_bytes){.snapshots = hl_snapshot_memory()};
     if (hl_tracer_is_tracing()) {
         bytes->map = hl_map_memory(&ledger->map) + hl_table_memory(&ledger->side);
         bytes->sites = hl_table_memory(&ledger->sites.table);
         bytes->names = hl_book_memory(ledger->book);
         bytes->caches = hl_codes_memory(&ledger->codes) + hl_cache_memory(&ledger->cache) + hl_hooks_shadow.bytes;
     }
+}
+
+void hl_tracer_memory(hl_tracer_bytes *bytes)
+{
+    hl_gate_enter(&hl_hooks_gate);
+    measure(bytes);
     hl_gate_leave(&hl_hooks_gate);
+}
+
+hl_status hl_tracer_visit(bool in_signal_handler, hl_tracer_visitor *visitor, void *context)
+{
+    if (!in_signal_handler)
+        hl_gate_enter(&hl_hooks_gate);
+    else if (!hl_gate_try(&hl_hooks_gate))
+        return HL_BUSY;
+    hl_status status = HL_STOPPED;
+    if (hl_tracer_is_tracing()) {
+        hl_tracer_facts facts = {
+            .traced = hl_hooks_ledger.traced, .peak = hl_ledger_peak(&hl_hooks_ledger), .lost = hl_hooks_ledger.lost};
+        measure(&facts.memory);
+        status = visitor(&hl_hooks_ledger, &facts, context);
+    }
+    hl_gate_leave(&hl_hooks_gate);
+    return status;
 }
 
 static void drop_all(hl_snapshot **snapshots, size_t count)

@@ -3,9 +3,9 @@
  * There is one ledger a process, whatever the number of interpreters: allocators are process-wide too. The tracer owns
  * it and the hooks that feed it.
  *
- * Threading: hl_tracer_start, hl_tracer_stop, hl_tracer_snapshot and those for windows need an attached thread state (the GIL of some
- * interpreter); the rest may be called from any thread. Nothing here creates a Python object or
- * sets a Python exception.
+ * Threading: hl_tracer_start, hl_tracer_adopt, hl_tracer_stop, hl_tracer_snapshot and those for windows need an attached
+ * thread state (the GIL of some interpreter); the rest may be called from any thread. Nothing here creates a Python
+ * object or sets a Python exception.
  */
 #ifndef HL_TRACER_H
 #define HL_TRACER_H
@@ -18,6 +18,11 @@
 /* Start with tracebacks of at most `nframe` frames (1 to HL_MOST_FRAMES). While tracing, it only sees to it that the hooks
  * are still there. */
 hl_status hl_tracer_start(uint32_t nframe) HL_MUST_USE;
+/* The same before the interpreter has started; no thread state. What needs one is made up for by hl_tracer_adopt, which
+ * the interpreter's start must call as soon as there is one, and which is a no-op at any other time. If the interpreter has
+ * replaced the allocators meanwhile (PYTHONMALLOC, -X dev), tracing begins anew there. */
+hl_status hl_tracer_start_early(uint32_t nframe) HL_MUST_USE;
+void hl_tracer_adopt(void);
 /* Stop and forget every entry; no-op when stopped. Snapshots stay valid. */
 void hl_tracer_stop(void);
 bool hl_tracer_is_tracing(void);
@@ -57,6 +62,15 @@ hl_status hl_tracer_close_window(hl_window *window, hl_window_answers *answers) 
 void hl_tracer_free_window(hl_window *window);
 /* Several moments of the ledger, as it is at one instant: at most HL_MOMENTS of them. */
 hl_status hl_tracer_capture(const hl_moment *moments, size_t count, hl_snapshot **snapshots) HL_MUST_USE;
+/* Call `visitor` with the ledger and what there is to say of it, while its lock is held; answers what the visitor does,
+ * or HL_STOPPED. Needs no thread state. In a signal handler it is HL_BUSY if the ledger is in use: the interrupted thread
+ * may be the one that uses it. */
+typedef struct {
+    uint64_t traced, peak, lost;
+    hl_tracer_bytes memory;
+} hl_tracer_facts;
+typedef hl_status hl_tracer_visitor(const hl_ledger *ledger, const hl_tracer_facts *facts, void *context);
+hl_status hl_tracer_visit(bool in_signal_handler, hl_tracer_visitor *visitor, void *context) HL_MUST_USE;
 /* A snapshot of the one block at `address` under `domain`: *snapshot is NULL when it is not entered (or not tracing). */
 hl_status hl_tracer_find(uintptr_t address, uint32_t domain, hl_snapshot **snapshot) HL_MUST_USE;
 /* Check the ledger's invariants; NULL when they hold, else a static sentence saying which does not. */

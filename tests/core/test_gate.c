@@ -71,4 +71,29 @@ static void the_favoured_side_alone_ends_up_without_the_lock(void)
     CHECK_EQUAL(fast, hl_os_has_barrier());
 }
 
-CHECK_MAIN(TEST(nobody_meets_inside), TEST(the_favoured_side_alone_ends_up_without_the_lock))
+/* A signal handler that has interrupted somebody inside is told so, and the gate works as before afterwards. */
+static void a_handler_does_not_wait_for_whom_it_interrupts(void)
+{
+    hl_gate_reset(&gate);
+    hl_gate_enter(&gate);
+    CHECK(!hl_gate_try(&gate));
+    hl_gate_leave(&gate);
+    CHECK(hl_gate_try(&gate));
+    CHECK(!hl_gate_try(&gate));
+    hl_gate_leave(&gate);
+    bool fast = false;
+    for (int i = 0; i <= HL_GATE_REOPEN; i++) {
+        fast = hl_gate_enter_favoured(&gate);
+        if (i < HL_GATE_REOPEN)
+            hl_gate_leave_favoured(&gate, fast);
+    }
+    CHECK(!hl_gate_try(&gate)); /* from inside, with the lock or without */
+    /* Had it left the gate closed, the next one would think that nobody is inside. */
+    CHECK(!hl_gate_try(&gate));
+    hl_gate_leave_favoured(&gate, fast);
+    CHECK(hl_gate_try(&gate));
+    hl_gate_leave(&gate);
+}
+
+CHECK_MAIN(TEST(nobody_meets_inside), TEST(the_favoured_side_alone_ends_up_without_the_lock),
+           TEST(a_handler_does_not_wait_for_whom_it_interrupts))

@@ -1,0 +1,292 @@
+/* run.c: see run.h. */
+
+#include "run.h"
+
+#include <Python.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../core/hlsnap.h"
+#include "../core/save.h"
+#include "early.h"
+#include "hooks.h"
+
+hl_run_options hl_run_given;
+pid_t hl_run_owner;
+static char replacing_name[PATH_MAX]; /* the file written for the sake of os.exec; empty: none */
+static bool summed_up;
+
+/* --- writing --- */
+
+typedef struct {
+    hl_hlsnap_file file;
+    bool no_memory;
+} content;
+
+/* A visitor of the ledger: make the file's content. */
+static hl_status make_content(const hl_ledger *ledger, const hl_tracer_facts *facts, void *context)
+{
+    content *made = context;
+    hl_snapshot *taken[2];
+    hl_moment moments[2];
+    size_t wanted = 0, count = 0;
+    hl_status status = HL_OK;
+    if (hl_run_given.live)
+        moments[wanted++] = HL_LIVE;
+    if (hl_run_given.peak)
+        moments[wanted++] = HL_PEAK;
+    for (; count < wanted && status == HL_OK; count += status == HL_OK) {
+        status = hl_snapshot_new(ledger->book, hl_ledger_rows(ledger), &taken[count]);
+        if (status == HL_OK)
+            hl_ledger_fill_unpinned(ledger, moments[count], taken[count]);
+    }
+    hl_hlsnap_section section = {.kind = {'M', 'E', 'T', 'A'}};
+    uint8_t *metadata = status == HL_OK ? hl_run_metadata(taken[0], facts, &section.length) : NULL;
+    section.bytes = metadata;
+    made->no_memory = metadata == NULL ||
+                      hl_hlsnap_write((const hl_snapshot *const *)taken, count, &section, 1, &made->file) != HL_OK;
+    hl_os_free(metadata);
+    while (count > 0)
+        hl_snapshot_drop(taken[--count]);
+    return HL_OK;
+}
+
+static atomic_bool writing;
+
+bool hl_run_is_writing(void)
+{
+    return atomic_load(&writing);
+}
+
+static hl_status write_file(bool in_signal_handler, const char *name, int *error)
+{
+    content made = {0};
+    hl_status status = hl_tracer_visit(in_signal_handler, make_content, &made);
+    *error = ENOMEM;
+    if (status == HL_OK && !made.no_memory) {
+        *error = hl_save(name, made.file.bytes, made.file.length);
+        hl_os_free(made.file.bytes);
+    }
+    return status;
+}
+
+hl_status hl_run_write(bool in_signal_handler, const char *part, char name[PATH_MAX], int *error)
+{
+    *error = ENAMETOOLONG;
+    if (!hl_run_file_name(&hl_run_given, hl_run_owner, part, name))
+        return HL_OK;
+    while (atomic_exchange(&writing, true)) { /* by a handler, which ends the process or comes to an end */
+        if (in_signal_handler)
+            return HL_BUSY;
+        (void)usleep(1000);
+    }
+    if (in_signal_handler)
+        hl_os_enter_signal_handler();
+    hl_status status = write_file(in_signal_handler, name, error);
+    if (in_signal_handler)
+        hl_os_leave_signal_handler();
+    atomic_store(&writing, false);
+    return status;
+}
+
+static void sum_up(const char *name)
+{
+    hl_snapshot *snapshot;
+    if (hl_tracer_snapshot(hl_run_given.peak ? HL_PEAK : HL_LIVE, &snapshot) != HL_OK)
+        return;
+    hl_run_sum_up(&hl_run_given, name, snapshot);
+    hl_snapshot_drop(snapshot);
+}
+
+/* Write, and say so if this is the process to say it. With the GIL. */
+static bool write_and_say(const char *part, char name[PATH_MAX])
+{
+    int error;
+    if (getpid() != hl_run_owner)
+        return false;
+    hl_status status = hl_run_write(false, part, name, &error);
+    bool speaks = hl_run_owner == hl_run_given.root && !hl_run_given.quiet && !summed_up;
+    summed_up = true;
+    if (status == HL_OK && error != 0)
+        hl_run_say("heapledger: cannot write ", name, ": ", strerror(error), "\n", NULL);
+    else if (status == HL_OK && speaks)
+        sum_up(name);
+    else if (speaks)
+        hl_run_say("heapledger: the program has stopped tracing: nothing is written\n", NULL);
+    return status == HL_OK && error == 0;
+}
+
+/* --- events --- */
+
+static void leave(void)
+{
+    char name[PATH_MAX];
+    (void)write_and_say("", name);
+}
+
+static PyObject *leave_at_exit(PyObject *self, PyObject *unused)
+{
+    (void)self, (void)unused;
+    leave();
+    Py_RETURN_NONE;
+}
+
+/* Python's exit functions run newest first: ours is the oldest. The module is not left imported. */
+static void register_exit(void)
+{
+    static PyMethodDef definition = {"heapledger", leave_at_exit, METH_NOARGS, NULL};
+    PyObject *modules = PyImport_GetModuleDict();
+    bool there = PyDict_GetItemString(modules, "atexit") != NULL;
+    PyObject *module = PyImport_ImportModule("atexit");
+    PyObject *function = module != NULL ? PyCFunction_New(&definition, NULL) : NULL;
+    PyObject *result = function != NULL ? PyObject_CallMethod(module, "register", "O", function) : NULL;
+    if (!there && module != NULL && PyDict_DelItemString(modules, "atexit") < 0)
+        PyErr_Clear();
+    Py_XDECREF(result);
+    Py_XDECREF(function);
+    Py_XDECREF(module);
+    PyErr_Clear();
+}
+
+static void remember_executable(void)
+{
+    PyObject *object = PySys_GetObject("executable");
+    hl_run_remember(object != NULL && PyUnicode_Check(object) ? PyUnicode_AsUTF8(object) : NULL);
+    PyErr_Clear();
+}
+
+static void imports_work(void)
+{
+    hl_own_work outer;
+    hl_tracer_begin_own_work(&outer);
+    remember_executable();
+    register_exit();
+    hl_tracer_end_own_work(&outer);
+    hl_run_catch_signals();
+}
+
+/* os.execvp tries one folder after the other: only what is there is worth a file. The process keeps its number, and
+ * what comes after writes a file too. */
+static void write_before_exec(const char *path)
+{
+    char part[32], name[PATH_MAX];
+    replacing_name[0] = '\0';
+    if (getpid() != hl_run_owner || (path != NULL && access(path, X_OK) != 0))
+        return;
+    for (int number = 1; number < 1000; number++) {
+        snprintf(part, sizeof part, "-exec%d", number);
+        if (!hl_run_file_name(&hl_run_given, hl_run_owner, part, name) || access(name, F_OK) != 0)
+            break;
+    }
+    if (write_and_say(part, name))
+        strcpy(replacing_name, name);
+}
+
+static void forget_exec(void)
+{
+    if (replacing_name[0] != '\0')
+        (void)unlink(replacing_name);
+    replacing_name[0] = '\0';
+    summed_up = false;
+}
+
+static void after_fork_in_child(void)
+{
+    hl_run_owner = hl_run_given.alone ? 0 : getpid();
+    atomic_store(&writing, false);
+    summed_up = false;
+    if (hl_run_owner != 0)
+        hl_run_forked_signals();
+}
+
+/* --- the start --- */
+
+static void read_option(const char *text, size_t length)
+{
+    char word[64];
+    if (length >= sizeof word)
+        return;
+    memcpy(word, text, length);
+    word[length] = '\0';
+    char *value = strchr(word, '=');
+    if (value != NULL)
+        *value++ = '\0';
+    else
+        value = word + length;
+    if (strcmp(word, "frames") == 0)
+        hl_run_given.frames = (uint32_t)strtoul(value, NULL, 10);
+    else if (strcmp(word, "root") == 0)
+        hl_run_given.root = (pid_t)strtol(value, NULL, 10);
+    else if (strcmp(word, "began") == 0)
+        hl_run_given.began = strtoll(value, NULL, 10);
+    else if (strcmp(word, "every") == 0)
+        hl_run_given.every = (uint32_t)strtoul(value, NULL, 10);
+    else if (strcmp(word, "signal") == 0)
+        hl_run_given.signal = (int)strtol(value, NULL, 10);
+    else if (strcmp(word, "moments") == 0) {
+        hl_run_given.live = strchr(value, 'l') != NULL;
+        hl_run_given.peak = strchr(value, 'p') != NULL;
+    } else if (strcmp(word, "quiet") == 0)
+        hl_run_given.quiet = true;
+    else if (strcmp(word, "alone") == 0)
+        hl_run_given.alone = true;
+}
+
+/* False: somebody else has set the variable. */
+static bool read_options(const char *text)
+{
+    while (strncmp(text, "file=", 5) != 0) {
+        size_t length = strcspn(text, ",");
+        read_option(text, length);
+        if (text[length] == '\0')
+            return false;
+        text += length + 1;
+    }
+    text += 5;
+    if (strlen(text) >= sizeof hl_run_given.file)
+        return false;
+    strcpy(hl_run_given.file, text);
+    return hl_run_given.file[0] == '/' && hl_run_given.frames >= 1 && hl_run_given.frames <= HL_MOST_FRAMES &&
+           (hl_run_given.live || hl_run_given.peak);
+}
+
+/* The environment as it was before the command: the command has put the library at the front of the list. */
+static void leave_environment(void)
+{
+    Dl_info here;
+    const char *list = getenv("LD_PRELOAD");
+    (void)unsetenv(HL_RUN_VARIABLE);
+    if (list == NULL || dladdr((void *)hl_run_begin, &here) == 0)
+        return;
+    const char *slash = strrchr(here.dli_fname, '/');
+    size_t folder = slash != NULL ? (size_t)(slash - here.dli_fname) + 1 : 0, length = strcspn(list, ": ");
+    static const char name[] = "_preload.so";
+    if (length != folder + sizeof name - 1 || strncmp(list, here.dli_fname, folder) != 0 ||
+        strncmp(list + folder, name, sizeof name - 1) != 0)
+        return;
+    if (list[length] == '\0')
+        (void)unsetenv("LD_PRELOAD");
+    else
+        memmove((char *)(uintptr_t)list, list + length + 1, strlen(list + length + 1) + 1);
+}
+
+void hl_run_begin(void)
+{
+    static const hl_early_events events = {hl_tracer_adopt, imports_work, leave, write_before_exec, forget_exec};
+    const char *text = getenv(HL_RUN_VARIABLE);
+    if (text == NULL || !read_options(text))
+        return;
+    if (hl_run_given.alone)
+        leave_environment();
+    hl_run_remember(NULL);
+    if (hl_tracer_start_early(hl_run_given.frames) != HL_OK)
+        return;
+    hl_run_owner = getpid();
+    (void)pthread_atfork(NULL, NULL, after_fork_in_child);
+    hl_early_watch(&events);
+}

@@ -1,0 +1,76 @@
+/* run.h: what a process of `heapledger run` does by itself: trace from before main(), and write its files.
+ *
+ * HEAPLEDGER_RUN holds the options, separated by commas, `file` the last of them (its value may have commas):
+ *
+ *     frames=25       frames of a traceback
+ *     root=1234       the process that the command became; it alone says at the end what was written
+ *     began=170000    when that was, in seconds since 1970
+ *     moments=lp      which snapshots are written: l live, p peak
+ *     every=500       write a file every so many milliseconds
+ *     signal=12       write a file on this signal
+ *     quiet, alone    say nothing at the end; children are not followed
+ *     file=/a/b-%p.hlsnap    where to: %p is the process, %% is %
+ *
+ * Nothing of this needs Python code of ours: no module is imported, and no object of ours is to be seen but a function
+ * among those of atexit.
+ *
+ * Threading: hl_run_begin before main(). Files are written with the GIL or in signal handlers, by one thread at a time.
+ */
+#ifndef HL_RUN_H
+#define HL_RUN_H
+
+#include <limits.h>
+#include <sys/types.h>
+
+#include "../core/snapshot.h"
+#include "tracer.h"
+
+typedef struct {
+    uint32_t frames;
+    pid_t root;
+    int64_t began;
+    uint32_t every; /* 0: never */
+    int signal;     /* 0: none */
+    bool live, peak, quiet, alone;
+    char file[PATH_MAX];
+} hl_run_options;
+
+/* The one function that the preloaded library knows. */
+__attribute__((visibility("default"))) void hl_run_begin(void);
+
+extern hl_run_options hl_run_given;
+/* The process that writes files: this one, unless it was forked off and children are not followed (then 0). */
+extern pid_t hl_run_owner;
+
+/* Write what there is under the name with `part` in it, which goes to `name`. Async-signal-safe if `in_signal_handler`.
+ * HL_OK: *error is 0, or the errno that the file could not be written for. HL_STOPPED: there is nothing to write.
+ * HL_BUSY: a signal handler should come again later; until hl_run_is_writing says no, if it does not. */
+hl_status hl_run_write(bool in_signal_handler, const char *part, char name[PATH_MAX], int *error) HL_MUST_USE;
+
+/* Somebody is writing a file: another thread, or the code that a signal handler has interrupted. */
+bool hl_run_is_writing(void);
+
+/* --- run_signals.c --- */
+
+/* Catch the signals that end a process by default, as long as they would, and those that ask for a file; set the timer.
+ * Once the interpreter has looked which signals have handlers: those that it sets later replace ours. */
+void hl_run_catch_signals(void);
+/* In a child of fork, which inherits no timers. */
+void hl_run_forked_signals(void);
+
+/* --- run_report.c --- */
+
+/* Texts of the metadata that cannot be found out in a signal handler. `executable` may be NULL. */
+void hl_run_remember(const char *executable);
+/* What is in a file besides the snapshots: the payload of META, to be freed with hl_os_free. NULL: no memory.
+ * Async-signal-safe. */
+uint8_t *hl_run_metadata(const hl_snapshot *first, const hl_tracer_facts *facts, size_t *length);
+/* The name of a file of this process; `part` distinguishes several of one process, or is empty. False: too long.
+ * Async-signal-safe. */
+bool hl_run_file_name(const hl_run_options *options, pid_t process, const char *part, char name[PATH_MAX]);
+/* Write to stderr, up to a NULL, if it is what it was when hl_run_remember was called. Async-signal-safe. */
+void hl_run_say(const char *text, ...) __attribute__((sentinel));
+/* Say where the files are, and which three lines of a snapshot are the largest. */
+void hl_run_sum_up(const hl_run_options *options, const char *name, const hl_snapshot *snapshot);
+
+#endif

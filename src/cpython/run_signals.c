@@ -1,0 +1,165 @@
+/* run_signals.c: files that are written in signal handlers. See run.h.
+ *
+ * A process that a signal ends by default has no other moment to write its file, and one that is blocked in a call no
+ * other way to hear that a file is wanted. Python's own handlers do not do: a program sees them, and they run when the
+ * interpreter comes round to it, which may be never. So ours are C, known to the system only: the interpreter has looked
+ * for handlers before, and a program that sets its own replaces ours.
+ *
+ * Only what POSIX allows in a handler is done: system calls, and our own code on memory that comes from the system in
+ * pages. The ledger may be in use by the very thread that was interrupted: then the handler returns and has a timer
+ * send the signal again, for a fifth of a second at the most.
+ *
+ * A signal that ends the process by default does so afterwards: its parent sees the same status.
+ *
+ * Threading: a handler runs on any thread.
+ */
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../core/digits.h"
+#include "run.h"
+
+static const int deadly[] = {SIGHUP, SIGQUIT, SIGALRM, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGVTALRM, SIGPROF};
+
+enum { TRIES = 40, TRY_AGAIN = 5000000 /* nanoseconds */ };
+
+static atomic_int tries;
+static atomic_uint written; /* files of the series */
+static int ticking;         /* the signal of --every; 0: none */
+static const char ours;     /* its address is what our timers' signals carry */
+
+/* Have the signal sent once; false: not possible. The C library's timers may come with memory of its own; the system's
+ * do not. */
+static bool set_timer(int signal, int64_t nanoseconds)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = signal};
+    event.sigev_value.sival_ptr = (void *)(uintptr_t)&ours;
+    struct itimerspec when = {.it_value = {nanoseconds / 1000000000, nanoseconds % 1000000000}};
+    int timer;
+    return syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) == 0 &&
+           syscall(SYS_timer_settime, timer, 0, &when, NULL) == 0;
+}
+
+/* From the end of one file to the next, so that the program gets on, however long writing takes. */
+static void tick_later(void)
+{
+    (void)set_timer(ticking, (int64_t)hl_run_given.every * 1000000);
+}
+
+/* Whether the signal is to come again. */
+static bool write_part(int signal, const char *part, char name[PATH_MAX], int *error)
+{
+    hl_status status = hl_run_write(true, part, name, error);
+    if (status == HL_BUSY && (hl_run_is_writing() || atomic_fetch_add(&tries, 1) < TRIES) &&
+        set_timer(signal, TRY_AGAIN))
+        return true;
+    atomic_store(&tries, 0);
+    if (status != HL_OK)
+        *error = EBUSY;
+    return false;
+}
+
+static void end_by(int signal)
+{
+    struct sigaction by_default = {.sa_handler = SIG_DFL};
+    sigset_t only;
+    (void)sigaction(signal, &by_default, NULL);
+    (void)sigemptyset(&only);
+    (void)sigaddset(&only, signal);
+    (void)raise(signal); /* comes when it is let through */
+    (void)sigprocmask(SIG_UNBLOCK, &only, NULL);
+}
+
+static bool asks_for_file(int signal)
+{
+    return signal == hl_run_given.signal || signal == ticking;
+}
+
+static void write_in_series(int signal)
+{
+    char part[HL_DIGITS_ROOM + 8] = "-", name[PATH_MAX], digits[HL_DIGITS_ROOM];
+    int error;
+    unsigned number = atomic_load(&written) + 1;
+    size_t width = (size_t)(hl_digits(digits, number, 10) - digits);
+    strcat(strncat(part, "000", width < 4 ? 4 - width : 0), digits);
+    if (write_part(signal, part, name, &error))
+        return;
+    if (error == 0)
+        atomic_store(&written, number);
+    if (signal == ticking)
+        tick_later();
+}
+
+/* True: the process is to end now. */
+static bool write_last(int signal)
+{
+    char name[PATH_MAX];
+    int error;
+    if (write_part(signal, "", name, &error))
+        return false;
+    if (error == 0 && hl_run_owner == hl_run_given.root && !hl_run_given.quiet)
+        hl_run_say("heapledger: written to ", name, "\n", NULL);
+    return true;
+}
+
+static void handle(int signal, siginfo_t *info, void *context)
+{
+    int host_errno = errno;
+    (void)context;
+    if (info->si_code == SI_TIMER && info->si_value.sival_ptr == &ours)
+        (void)syscall(SYS_timer_delete, info->si_timerid);
+    /* In the child of a vfork, whose memory is its parent's, and in children that are not followed. */
+    bool writes = getpid() == hl_run_owner;
+    if (!asks_for_file(signal)) {
+        if (!writes || write_last(signal))
+            end_by(signal);
+    } else if (writes) {
+        write_in_series(signal);
+    }
+    errno = host_errno;
+}
+
+static void catch(int signal, bool whatever)
+{
+    struct sigaction now, action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_RESTART};
+    (void)sigemptyset(&action.sa_mask);
+    if (sigaction(signal, NULL, &now) == 0 && (whatever || now.sa_handler == SIG_DFL))
+        (void)sigaction(signal, &action, NULL);
+}
+
+/* A signal for the timer that nobody uses yet: the last of the free ones, as programs begin with the first. */
+static int find_free_signal(void)
+{
+    for (int signal = SIGRTMAX; signal >= SIGRTMIN; signal--) {
+        struct sigaction now;
+        if (sigaction(signal, NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+            return signal;
+    }
+    return 0;
+}
+
+void hl_run_catch_signals(void)
+{
+    for (size_t i = 0; i < sizeof deadly / sizeof deadly[0]; i++)
+        catch(deadly[i], false);
+    if (hl_run_given.signal != 0)
+        catch(hl_run_given.signal, true);
+    if (hl_run_given.every != 0 && (ticking = find_free_signal()) != 0) {
+        catch(ticking, true);
+        tick_later();
+    }
+}
+
+void hl_run_forked_signals(void)
+{
+    atomic_store(&tries, 0);
+    atomic_store(&written, 0);
+    if (ticking != 0)
+        tick_later();
+}

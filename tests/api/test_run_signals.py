@@ -1,0 +1,294 @@
+"""heapledger run and signals: files of processes that a signal ends, and files that a signal or a timer asks for."""
+
+import os
+import signal
+import sys
+import time
+
+import heapledger
+import pytest
+from running import Folder, size_at
+
+QUIET = ("-q",)
+DEADLY = ["SIGHUP", "SIGQUIT", "SIGALRM", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGXCPU", "SIGVTALRM", "SIGPROF"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return Folder(tmp_path)
+
+
+def wait_for_line(child, line="ready"):
+    assert child.stdout.readline() == f"{line}\n"
+
+
+def end_by(folder, name, number, **more):
+    """Start, wait until it is ready, send the signal."""
+    child = folder.start_traced(name, options=QUIET, **more)
+    wait_for_line(child)
+    child.send_signal(number)
+    return folder.finish(child)
+
+
+READY = "import resource, time\nresource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n"
+
+
+@pytest.mark.parametrize("name", DEADLY)
+def test_signals_that_end_a_process(folder, name):
+    """Sent to a process that is blocked: the status is the signal's, and the file is whole."""
+    number = getattr(signal, name)
+    kept = "kept = [bytes(9000) for _ in range(1000)]"
+    script = folder.script(f"{READY}{kept}\nprint('ready', flush=True)\ntime.sleep(60)\n")
+    done = end_by(folder, script, number)
+    assert (done.status, done.out, done.err) == (-number, "", "")
+    (capture,) = folder.captures().values()
+    assert size_at(capture.live, script, 3)[1] >= 1000
+    assert sum(statistic.size for statistic in capture.peak.statistics("filename")) == capture.metadata["peak"]
+    assert folder.leftovers() == []
+
+
+BUSY = {
+    "allocating": "while True: kept = [[bytes(n), {n: n}] for n in range(100)]",
+    "large blocks": "while True: kept = bytearray(100000); kept += bytes(200000)",
+    "in C": "sum(range(10**12))",
+    "in threads": """
+import threading
+def work():
+    while True: kept = [[bytes(n), {n: n}] for n in range(100)]
+for _ in range(3): threading.Thread(target=work).start()
+work()""",
+    "taking snapshots": "import heapledger\nwhile True: heapledger.take_snapshot().statistics('lineno')",
+    "writing": "import heapledger\nwhile True: heapledger.take_capture().dump('/dev/null')",
+    "forking": "import os\nwhile True:\n pid = os.fork()\n if not pid: os._exit(0)\n os.waitpid(pid, 0)",
+}
+
+
+@pytest.mark.parametrize("what", BUSY)
+def test_signal_interrupts_anything(folder, what):
+    """Inside the hooks, the C library's allocator, our own functions: the process ends, and the file is whole."""
+    script = folder.script(f"print('ready', flush=True)\n{BUSY[what]}\n")
+    for delay in (0.0, 0.03, 0.11):
+        child = folder.start_traced(script, options=["-q", "-n", "5", "-o", "only.hlsnap"], start_new_session=True)
+        wait_for_line(child)
+        time.sleep(delay)
+        began = time.monotonic()
+        child.send_signal(signal.SIGTERM)
+        assert folder.finish(child).status == -signal.SIGTERM
+        assert time.monotonic() - began < 10
+        capture = heapledger.Capture.load(folder.path / "only.hlsnap")
+        assert sum(statistic.size for statistic in capture.peak.statistics("filename")) == capture.metadata["peak"]
+        folder.clear()
+    assert folder.leftovers() == []
+
+
+def test_killed(folder):
+    """SIGKILL leaves nothing, and no half file, even while one is being written."""
+    script = folder.script("print('ready', flush=True)\nwhile True: kept = [bytes(n) for n in range(100)]\n")
+    for delay in (0.0, 0.02, 0.05):
+        child = folder.start_traced(script, options=["-q", "--every", "0.001"])
+        wait_for_line(child)
+        time.sleep(delay)
+        child.kill()
+        assert folder.finish(child).status == -signal.SIGKILL
+    for path in folder.files():
+        assert heapledger.Capture.load(path).moments == ("live", "peak")
+
+
+def test_programs_own_handlers_are_its_own(folder):
+    """One that sets a handler has it; what it finds is the default; ignored signals stay ignored."""
+    script = folder.script("""\
+        import os, signal, sys, time
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        assert signal.signal(signal.SIGTERM, lambda *_: sys.exit(5)) is signal.SIG_DFL
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        os.kill(os.getpid(), signal.SIGHUP)
+        print("ready", flush=True)
+        time.sleep(60)
+        """)
+    done = end_by(folder, script, signal.SIGTERM, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    assert (done.status, done.err) == (5, "")
+    assert len(folder.files()) == 1
+
+
+def test_blocked_and_waited_for_signals(folder):
+    name = folder.script("""\
+        import os, signal
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGUSR1])
+        os.kill(os.getpid(), signal.SIGTERM)
+        print(signal.sigwait([signal.SIGTERM]), signal.sigpending())
+        """)
+    assert folder.traced(name, options=QUIET) == folder.plain(name)
+
+
+def test_children_inherit_no_handlers(folder):
+    """What another program is started with is what it would be."""
+    script = folder.script("""\
+        import subprocess
+        command = ["grep", "-E", "^Sig(Blk|Ign|Cgt)", "/proc/self/status"]
+        subprocess.run(command, close_fds=False)
+        subprocess.run(command, restore_signals=False)
+        """)
+    assert folder.traced(script, options=["-q", "--every", "0.05", "--on-signal", "USR2"]) == folder.plain(script)
+
+
+def test_killed_children(folder):
+    """A forked child and a started one; the parent sees what it would see."""
+    script = folder.script("""\
+        import multiprocessing, os, signal, subprocess, sys, time
+        pid = os.fork()
+        if pid == 0:
+            time.sleep(60)
+        time.sleep(0.1)
+        os.kill(pid, signal.SIGTERM)
+        print(os.waitpid(pid, 0)[1])
+        child = subprocess.Popen([sys.executable, "-c", "print(1, flush=True); import time; time.sleep(60)"], stdout=-1)
+        child.stdout.readline()
+        child.terminate()
+        print(child.wait())
+        """)
+    done = folder.traced(script, options=QUIET)
+    assert (done.status, done.out, done.err) == (0, "15\n-15\n", "")
+    assert len(folder.captures()) == 3
+
+
+def test_children_that_are_not_followed_die_alone(folder):
+    script = folder.script("""\
+        import os, signal, time
+        pid = os.fork()
+        if pid == 0:
+            time.sleep(60)
+        os.kill(pid, signal.SIGTERM)
+        print(os.waitpid(pid, 0)[1])
+        """)
+    assert folder.traced(script, options=["-q", "--no-children"]).out == "15\n"
+    assert len(folder.files()) == 1
+
+
+# A file on demand
+
+
+def series(folder):
+    return [path for path in folder.files() if path.stem[:-4].endswith("-x-")]
+
+
+def test_on_signal(folder):
+    """Each signal writes one file more; the program goes on and does not notice, asleep or not."""
+    script = folder.script("""\
+        import os, sys, time
+        for line in sys.stdin:
+            kept = [bytes(9000) for _ in range(int(line))]
+            os.kill(os.getpid(), 12)
+            before = time.monotonic()
+            time.sleep(0.2)
+            assert time.monotonic() - before >= 0.2
+            print(line, end="", flush=True)
+        """)
+    given = "1000\n3000\n2000\n"
+    done = folder.traced(script, options=["-q", "--on-signal", "SIGUSR2", "-o", "%p-x.hlsnap"], stdin=given)
+    assert (done.status, done.out, done.err) == (0, "1000\n3000\n2000\n", "")
+    assert [path.stem[-4:] for path in series(folder)] == ["0001", "0002", "0003"]
+    for path, count in zip(series(folder), (1000, 3000, 2000), strict=True):
+        capture = heapledger.Capture.load(path)
+        assert count <= size_at(capture.live, script, 3)[1] < count + 10
+        assert capture.peak is not None
+    assert len(folder.files()) == 4
+
+
+IDLE_OR_NOT = {
+    "idle": "time.sleep(1)",
+    "allocating": "end = time.monotonic() + 1\nwhile time.monotonic() < end: [[] for _ in range(99)]",
+}
+
+
+@pytest.mark.parametrize("what", IDLE_OR_NOT)
+def test_every(folder, what):
+    """Files come while it is idle and while it allocates; there is no thread, and fork does not warn."""
+    script = folder.script(f"""\
+import os, time
+{IDLE_OR_NOT[what]}
+print(len(os.listdir("/proc/self/task")))
+pid = os.fork()
+if pid == 0:
+    time.sleep(0.3)
+    os._exit(0)
+os.waitpid(pid, 0)
+""")
+    done = folder.traced(script, flags=["-W", "error"], options=["-q", "--every", "0.1", "-o", "%p-x.hlsnap"])
+    assert (done.status, done.out, done.err) == (0, "1\n", "")
+    processes = {path.name.split("-")[0] for path in folder.files()}
+    assert len(processes) == 2
+    assert 6 <= len(series(folder)) <= 20
+    for path in folder.files():
+        assert heapledger.Capture.load(path).moments == ("live", "peak")
+
+
+def test_every_does_not_disturb_calls(folder):
+    """Calls that block come back with what they would come back with, when they would."""
+    script = folder.script("""\
+        import os, queue, select, socket, subprocess, sys, threading, time
+        began = time.monotonic()
+        assert select.select([], [], [], 0.1) == ([], [], [])
+        poll = select.epoll()
+        assert poll.poll(0.1) == []
+        one, other = socket.socketpair()
+        threading.Timer(0.1, lambda: other.send(b"x")).start()
+        assert one.recv(1) == b"x"
+        try:
+            queue.Queue().get(timeout=0.1)
+        except queue.Empty:
+            pass
+        assert subprocess.run(["sleep", "0.1"]).returncode == 0
+        assert sys.stdin.readline() == "line"
+        assert time.monotonic() - began >= 0.5
+        """)
+    done = folder.traced(script, options=["-q", "--every", "0.01"], stdin="line")
+    assert (done.status, done.err) == (0, "")
+    assert len(folder.files()) > 10
+
+
+MISTAKES = [["--every", "0"], ["--every", "x"], ["--on-signal", "KILL"], ["--on-signal", "SIGX"]]
+
+
+@pytest.mark.parametrize("given", MISTAKES)
+def test_mistakes(folder, given):
+    done = folder.traced("-c", "pass", options=given)
+    assert done.status == 2
+    assert given[0] in done.err
+
+
+@pytest.mark.parametrize("how", ["SIGUSR1", "usr1", str(int(signal.SIGUSR1))])
+def test_names_of_signals(folder, how):
+    program = ("-c", "import os; os.kill(os.getpid(), 10)")
+    assert folder.traced(*program, options=["-q", "--on-signal", how]).status == 0
+    assert len(folder.files()) == 2
+
+
+def test_out_of_memory(folder):
+    """Under a limit that the program runs into: it ends as it would, and there is no half file."""
+    script = folder.script("""\
+        import resource
+        resource.setrlimit(resource.RLIMIT_AS, (500 << 20, 500 << 20))
+        kept = []
+        while True:
+            kept.append(bytes(1 << 20))
+        """)
+    done = folder.traced(script, options=QUIET)
+    assert done.status == 1
+    assert "MemoryError" in done.err
+    for path in folder.files():
+        assert heapledger.Capture.load(path).moments == ("live", "peak")
+    assert folder.leftovers() == []
+
+
+@pytest.mark.parametrize("limit", [60, 120, 300])
+def test_limited_from_the_start(folder, limit):
+    """ulimit -v, as low as the interpreter itself starts with."""
+    script = folder.script("print(len(bytes(1000)))")
+    shell = f"ulimit -v {limit * 1024}; exec {sys.executable} -m heapledger run -q {script}"
+    plain = f"ulimit -v {limit * 1024}; exec {sys.executable} {script}"
+    done = folder.finish(folder.start(["sh", "-c", shell]))
+    if folder.finish(folder.start(["sh", "-c", plain])).status == 0:
+        assert (done.status, done.out) == (0, "1000\n")
+    for path in folder.files():
+        assert heapledger.Capture.load(path).moments == ("live", "peak")
+    assert os.listdir(folder.path).count("core") == 0
