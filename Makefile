@@ -5,6 +5,8 @@
 # make bench-snapshots   the same for snapshots and their analyses (ten minutes)
 # make asan, tsan, memcheck, failing   the extension and the core under hostile conditions (tools/hostile); test-all
 #                 does so too, once
+# make planted    bugs made on purpose, in a copy: each must be found by the test that is there for it
+# make soak       stress programs, fuzz targets (each for SECONDS=60), hostile builds in their long form, planted bugs
 # make fuzz       fuzz the reader of .hlsnap files, the filters, the line-table decoder and the ledger, each for
 #                 SECONDS=60 (needs clang)
 # make callgrind-check   compare the instruction counts of the hook path with the recorded ones (needs valgrind)
@@ -20,7 +22,7 @@ with = tools/with-interpreter
 c_files = $(wildcard src/*/*.[ch] heapledger/include/*.h tests/core/*.[ch] tests/api/*.[ch] tests/fuzz/*.[ch] tests/stress/*.[ch] bench/*.[ch])
 python_files = $(wildcard heapledger startup tests bench tools/*.py)
 
-.PHONY: demo test lint test-core test-api test-all asan tsan memcheck failing fuzz bench bench-snapshots callgrind-check format clean
+.PHONY: demo test lint test-core test-api test-all asan tsan memcheck failing planted soak fuzz bench bench-snapshots callgrind-check format clean
 
 demo:
 	$(with) $(PYTHON) python tools/demo.py
@@ -44,6 +46,12 @@ test-all:
 
 asan tsan memcheck failing:
 	$(with) $(PYTHON) tools/hostile $@
+
+planted:
+	$(with) $(PYTHON) python tests/hostile/planted.py
+
+soak:
+	$(with) $(PYTHON) tools/soak $(SECONDS)
 
 fuzz:
 	tools/fuzz $(SECONDS)
