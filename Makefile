@@ -11,6 +11,9 @@
 # make asan, tsan, memcheck, failing   the extension and the core under hostile conditions (tools/hostile); test-all
 #                 does so too, once
 # make bench-commands    the same for the command line on a big snapshot (a few minutes)
+
+# make planted    bugs made on purpose, in a copy: each must be found by the test that is there for it
+# make soak       stress programs, fuzz targets (each for SECONDS=60), hostile builds in their long form, planted bugs
 # make fuzz       fuzz the reader of .hlsnap files, the filters, the line-table decoder and the ledger, each for
 #                 SECONDS=60 (needs clang)
 # make callgrind-check   compare the instruction counts of the hook path with the recorded ones (needs valgrind)
@@ -33,7 +36,7 @@ python_files = $(wildcard heapledger startup tests bench tools/*.py)
 
 .PHONY: demo test lint test-core test-api test-all asan tsan memcheck failing fuzz bench bench-snapshots \
     callgrind-check real-programs format clean bench-commands test-browser picture regrtest test-types \
-    test-notebooks test-once docs
+    test-notebooks test-once docs planted soak
 
 demo:
 	$(with) $(PYTHON) python tools/demo.py
@@ -79,6 +82,12 @@ picture:
 
 regrtest:
 	$(with) $(PYTHON) python tests/regrtest/run.py $(SELECTION)
+
+planted:
+	$(with) $(PYTHON) python tests/hostile/planted.py
+
+soak:
+	$(with) $(PYTHON) tools/soak $(SECONDS)
 
 fuzz:
 	tools/fuzz $(SECONDS)
