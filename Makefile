@@ -2,6 +2,7 @@
 # make test       lint, core unit tests, API tests and the interpreter's own test_tracemalloc, on one interpreter
 # make test-all   the last two on every supported interpreter (tools/interpreters finds or makes them)
 # make regrtest   the interpreter's own regression suite, untraced and traced, compared; SELECTION=quick|soak|all (all)
+# make soak       the half-hour part of it
 # make bench      measure, and write bench/RESULTS.md
 # make bench-snapshots   the same for snapshots and their analyses (ten minutes)
 # make asan, tsan, memcheck, failing   the extension and the core under hostile conditions (tools/hostile); test-all
@@ -22,7 +23,7 @@ with = tools/with-interpreter
 c_files = $(wildcard src/*/*.[ch] heapledger/include/*.h tests/core/*.[ch] tests/api/*.[ch] tests/fuzz/*.[ch] bench/*.[ch])
 python_files = $(wildcard heapledger startup tests bench tools/*.py)
 
-.PHONY: demo test lint test-core test-api test-all asan tsan memcheck failing regrtest fuzz bench \
+.PHONY: demo test lint test-core test-api test-all asan tsan memcheck failing regrtest soak fuzz bench \
     bench-snapshots callgrind-check format clean
 
 demo:
@@ -50,6 +51,9 @@ asan tsan memcheck failing:
 
 regrtest:
 	$(with) $(PYTHON) python tests/regrtest/run.py $(SELECTION)
+
+soak:
+	$(with) $(PYTHON) python tests/regrtest/run.py soak
 
 fuzz:
 	tools/fuzz $(SECONDS)

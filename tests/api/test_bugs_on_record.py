@@ -48,7 +48,7 @@ def folder(tmp_path_factory):
 
 
 def stdlib_ends(source, folder, *options):
-    """How the standard library ends it: "well", "hangs", "crashed" (by a signal), or "wrong", which the child has found."""
+    """How the standard library ends it: "well", "hangs", "crashed" (by a signal), or "wrong", by the child's word."""
     command = [sys.executable, *options, "-c", PRELUDE + textwrap.dedent(source), "tracemalloc", str(folder)]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
