@@ -1,35 +1,44 @@
 # make demo       build heapledger, trace a small program with it
-# make test       lint, core unit tests, API tests and the interpreter's own test_tracemalloc, on one interpreter
+# make test       lint, types, core unit tests, API tests and the interpreter's own test_tracemalloc, on one interpreter
+# make test-browser   the HTML report in a real browser (chromium, which is installed where possible)
 # make test-all   the last two on every supported interpreter (tools/interpreters finds or makes them)
+# make regrtest   the interpreter's own regression suite, untraced and traced, compared; SELECTION=quick|soak|all (all)
+
 # make test-once  what need not run on every interpreter: wheel and source distribution, documentation, recipes
 # make docs       build the documentation into build/site
 # make bench      measure, and write bench/RESULTS.md
 # make bench-snapshots   the same for snapshots and their analyses (ten minutes)
 # make asan, tsan, memcheck, failing   the extension and the core under hostile conditions (tools/hostile); test-all
 #                 does so too, once
-# make fuzz       fuzz the reader of .hlsnap files for SECONDS=60 (needs clang)
+# make bench-commands    the same for the command line on a big snapshot (a few minutes)
+# make fuzz       fuzz the reader of .hlsnap files, the filters, the line-table decoder and the ledger, each for
+#                 SECONDS=60 (needs clang)
 # make callgrind-check   compare the instruction counts of the hook path with the recorded ones (needs valgrind)
 # make real-programs     the interpreter's own tests, pip, black and pytest, with and without `heapledger run`; PROGRAMS
 #                        selects some
+# make picture    make docs/report.png anew (needs chromium)
 # make format     format C and Python in place
 # make clean      forget build/
 #
-# PYTHON selects the interpreter of demo, test and bench: a command, or a version such as 3.15. With CI=true compiler
-# warnings are errors and a missing interpreter fails. Environments and builds live in build/ and are made as needed.
+# PYTHON selects the interpreter of demo, test, regrtest and bench: a command, or a version such as 3.15. With CI=true
+# compiler warnings are errors and a missing interpreter fails. Environments and builds live in build/ and are made as
+# needed.
 
 PYTHON ?= python3
 SECONDS ?= 60
+SELECTION ?= all
 with = tools/with-interpreter
-c_files = $(wildcard src/*/*.[ch] heapledger/include/*.h tests/core/*.[ch] tests/api/*.[ch] tests/fuzz/*.[ch] bench/*.[ch])
+c_files = $(wildcard src/*/*.[ch] heapledger/include/*.h tests/core/*.[ch] tests/api/*.[ch] tests/fuzz/*.[ch] tests/stress/*.[ch] bench/*.[ch])
 python_files = $(wildcard heapledger startup tests bench tools/*.py)
 
-.PHONY: demo test lint test-core test-api test-once docs test-all asan tsan memcheck failing fuzz bench bench-snapshots \
-    callgrind-check real-programs format clean
+.PHONY: demo test lint test-core test-api test-all asan tsan memcheck failing fuzz bench bench-snapshots \
+    callgrind-check real-programs format clean bench-commands test-browser picture regrtest test-types \
+    test-notebooks test-once docs
 
 demo:
 	$(with) $(PYTHON) python tools/demo.py
 
-test: lint test-core test-api
+test: lint test-types test-core test-api test-notebooks
 
 lint:
 	$(with) $(PYTHON) ruff check --quiet $(python_files)
@@ -37,11 +46,20 @@ lint:
 	$(if $(c_files),$(with) $(PYTHON) clang-format --dry-run -Werror $(c_files))
 	$(with) $(PYTHON) python tools/check_tree.py
 
+test-types:
+	$(with) $(PYTHON) tools/check-types
+
+test-notebooks:
+	$(with) $(PYTHON) tools/check-notebooks
+
 test-core:
 	$(with) $(PYTHON) tools/run-tests core
 
 test-api:
 	$(with) $(PYTHON) tools/run-tests api
+
+test-browser:
+	$(with) $(PYTHON) tools/run-tests browser
 
 test-once:
 	$(with) $(PYTHON) tools/run-tests once
@@ -55,6 +73,13 @@ test-all:
 asan tsan memcheck failing:
 	$(with) $(PYTHON) tools/hostile $@
 
+picture:
+	$(with) $(PYTHON) tools/browser
+	$(with) $(PYTHON) python -P tools/picture.py
+
+regrtest:
+	$(with) $(PYTHON) python tests/regrtest/run.py $(SELECTION)
+
 fuzz:
 	tools/fuzz $(SECONDS)
 
@@ -66,6 +91,9 @@ bench-snapshots:
 
 real-programs:
 	$(with) $(PYTHON) python tests/programs/run.py $(PROGRAMS)
+
+bench-commands:
+	$(with) $(PYTHON) python bench/commands.py --out bench/RESULTS.md
 
 callgrind-check:
 	$(with) $(PYTHON) python bench/callgrind.py

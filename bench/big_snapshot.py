@@ -92,8 +92,8 @@ def make(filename, stacks=100_000, seed=1):
         program.entry(iter((*way, -1)), kept, place, size)
     snapshot = heapledger.take_snapshot()
     heapledger.stop()
+    # What this file allocates meanwhile is not the program's.
     ours = [heapledger.Filter(True, "/srv/*"), heapledger.Filter(True, "/usr/lib/python3/*")]
-    # What interpreters allocate in a function that runs for the first time is not the program's.
     snapshot.filter_traces(ours).dump(filename, format="hlsnap")
 
 

@@ -11,7 +11,8 @@ import sys
 
 PREFACE = """# Benchmark results
 
-Written by `make bench` (`python bench/run.py`; one part alone: `--only PART`) and `make bench-snapshots`; do not edit.
+Written by `make bench` (`python bench/run.py`; one part alone: `--only PART`), `make bench-snapshots` and
+`make bench-commands`; do not edit.
 Every figure comes from fresh processes, modes interleaved. Ratios are slowdowns against untraced: 1.00 is free.
 
 The workloads (bench/workloads.py) allocate heavily on purpose and run below 30 frames of recursion, so that 25 frames
@@ -20,7 +21,7 @@ reference tracer that does nothing adds (3.13 and later, where heapledger needs 
 rest, which is heapledger's own work.
 """
 
-PARTS = ("about", "workloads", "memory", "pauses", "depth", "snapshots", "merge")
+PARTS = ("about", "workloads", "memory", "pauses", "depth", "snapshots", "merge", "commands")
 PART = re.compile(r"<!-- part (\S+) (\S+) -->\n(.*?)\n<!-- end -->", re.DOTALL)
 VERSION = "%d.%d" % sys.version_info[:2]
 

@@ -61,6 +61,13 @@ def get_include():
     return _path.join(_path.dirname(__file__), "include")
 
 
+def load_ipython_extension(ipython):
+    """%load_ext heapledger"""
+    from heapledger import _notebook
+
+    _notebook.load(ipython)
+
+
 __all__ = [
     "BaseFilter",
     "Capture",

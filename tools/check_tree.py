@@ -67,7 +67,7 @@ def offences():
     for name in sorted(tests ^ there):
         yield listing, f"{name} is {'not listed' if name in there else 'listed, but not there'}"
     listing = ROOT / "meson.build"
-    for path in sorted(path for top in ("heapledger", "startup") for path in (ROOT / top).rglob("*.p[yt]*")):
+    for path in sorted(path for top in ("heapledger", "startup") for path in (ROOT / top).rglob("*")):
         name = path.relative_to(ROOT).as_posix()
         if path.suffix != ".pyc" and path.is_file() and f"'{name}'" not in listing.read_text():
             yield listing, f"{name} is not listed"

@@ -4,15 +4,28 @@ A subcommand's module has a docstring and EXAMPLE, which its --help shows, add_a
 the exit status. Only the module that is asked for is imported.
 
 Exit status of every subcommand: 0 done, 1 a question answered with no, 2 a mistake in the command line or something
-that could not be done; then stderr says what.
+that could not be done; then stderr says what. 130 and 141: ended by ^C, or by a pipe that nobody reads any more.
 """
 
 import argparse
 import importlib
+import os
 import sys
 
 SUMMARIES = {
     "run": "run a program and write what it allocates, in every process of it, to files",
+    "summary": "totals, the peak, and traced memory against the process's",
+    "top": "what holds the most memory, by line, file, function, traceback or package",
+    "tree": "the call tree with shares",
+    "diff": "what grew between two snapshots",
+    "show": "one traceback in full",
+    "merge": "add several files up to one",
+    "export": "write a file for pprof, speedscope, flame graphs or scripts",
+    "import": "read what another tool has written into an .hlsnap file",
+    "check": "say whether a file is sound, and what is wrong where",
+    "completion": "write a script that completes commands and options in a shell",
+    "report": "write a page with a flame graph, a table and a timeline to look at in a browser",
+    "open": "show the same page from a server on this machine, for files that are too big for one page",
     "enable": "let tracemalloc mean heapledger in every program of this environment",
     "disable": "undo enable",
     "status": "say what is enabled, where, and what the environment's variables do",
@@ -31,14 +44,15 @@ def make_parser():
         usage="heapledger [-h] COMMAND ...",
         description="Every memory allocation of a Python program, with the traceback that made it.",
         epilog=f"commands:\n{listing}\n\nheapledger COMMAND --help says more, with an example.\n\n"
-        "exit status: 0 done, 1 the answer is no, 2 could not be done",
+        "exit status: 0 done, 1 the answer is no, 2 could not be done, 130 ended by ^C",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("command", metavar="COMMAND", choices=list(SUMMARIES), help="one of those below")
     return parser
 
 
-def run_command(name, arguments):
+def make_command_parser(name):
+    """(module, parser) of a subcommand."""
     module = importlib.import_module(f"{__name__}.{name}")
     parser = argparse.ArgumentParser(
         prog=f"heapledger {name}",
@@ -47,12 +61,26 @@ def run_command(name, arguments):
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     module.add_arguments(parser)
+    return module, parser
+
+
+def run_command(name, arguments):
+    module, parser = make_command_parser(name)
     options = parser.parse_args(arguments)
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")  # any name can be shown, whatever the encoding
     try:
-        return module.run(options)
+        status = module.run(options)
+        sys.stdout.flush()  # here, where a pipe that nobody reads is noticed
+        return status
     except Failure as failure:
         print(f"heapledger {name}: {failure}", file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more
+        return 141
+    except KeyboardInterrupt:
+        return 130
 
 
 def main(arguments=None):

@@ -9,11 +9,12 @@ import heapledger
 from heapledger.command import Failure, _progress, _text
 
 MOMENTS = ("live", "peak", "allocated")
+NO_FRAMES = (("<no frames>", 0),)
 MANY_BYTES = 16 << 20  # less than a second
 MANY_FILES = 100
 
 
-def _size_of(filename):
+def size_of(filename):
     """Bytes, for the progress bar; what cannot be read is noticed soon."""
     try:
         return os.stat(filename).st_size
@@ -41,22 +42,50 @@ def load_one(filename):
         raise Failure(f"cannot read {shown}: there is not enough memory") from error
 
 
-def load(filenames):
-    """The capture in these files; several are merged. A bar shows how far it is when it takes long."""
-    sizes = [_size_of(filename) for filename in filenames]
+def _with_frames(snapshot):
+    """The snapshot, in which every traceback has a frame: what people make up need not, and cannot be analysed."""
+    try:
+        snapshot.statistics("filename")
+    except IndexError:
+        traces = [(*trace[:2], trace[2] or NO_FRAMES, *trace[3:]) for trace in snapshot.traces._traces]
+        return heapledger.Snapshot(traces, snapshot.traceback_limit)
+    return snapshot
+
+
+def _analysable(capture):
+    for name in capture.moments:
+        setattr(capture, name, _with_frames(getattr(capture, name)))
+    return capture
+
+
+def load_all(filenames):
+    """The captures in these files. A bar shows how far it is when it takes long."""
+    sizes = [size_of(filename) for filename in filenames]
     is_long = sum(sizes) > MANY_BYTES or len(filenames) > MANY_FILES
+    captures = []
     with _progress.show("reading", sum(sizes), is_long) as progress:
-        captures = []
         for filename, size in zip(filenames, sizes, strict=True):
-            captures.append(load_one(filename))
+            captures.append(_analysable(load_one(filename)))
             progress.advance(size)
-        if len(captures) == 1:
-            return captures[0]
-        progress.say("merging")
+    return captures
+
+
+def merged(captures):
+    """The sum of captures; the only one as it is."""
+    if len(captures) == 1:
+        return captures[0]
+    with _progress.show("merging", None, len(captures) > MANY_FILES):
         try:
             return heapledger.Capture.merge(captures)
-        except (OverflowError, MemoryError) as error:
-            raise Failure(f"cannot merge these files: {error or 'there is not enough memory'}") from error
+        except (ValueError, OverflowError) as error:
+            raise Failure(f"cannot merge these files: {error}") from error
+        except MemoryError as error:
+            raise Failure("cannot merge these files: there is not enough memory") from error
+
+
+def load(filenames):
+    """The capture in these files; several are merged."""
+    return merged(load_all(filenames))
 
 
 def snapshot_at(capture, moment=None):
@@ -65,8 +94,7 @@ def snapshot_at(capture, moment=None):
         snapshot = getattr(capture, name)
         if snapshot is not None:
             return name, snapshot
-    there = [name for name in MOMENTS if getattr(capture, name) is not None]
-    raise Failure(f"there is no snapshot of the moment '{moment}', only of: {', '.join(there)}")
+    raise Failure(f"there is no snapshot of the moment '{moment}', only of: {', '.join(capture.moments)}")
 
 
 def add_files(parser):

@@ -10,9 +10,6 @@ class _Silent:
     def advance(self, amount):
         pass
 
-    def say(self, what):
-        pass
-
 
 class _Shown:
     def __init__(self, bar, task):
@@ -22,13 +19,10 @@ class _Shown:
     def advance(self, amount):
         self._bar.advance(self._task, amount)
 
-    def say(self, what):
-        self._bar.update(self._task, description=what)
-
 
 @contextlib.contextmanager
 def show(what, total, is_long):
-    """Within the block: an object with advance(amount), up to `total`, and say(what is done now)."""
+    """Within the block: an object with advance(amount), up to `total`, which is None where nobody knows it."""
     if not is_long or sys.stderr is None or not sys.stderr.isatty():
         yield _Silent()
         return

@@ -284,6 +284,10 @@ PyObject *hl_merge_captures(PyObject *module, PyObject *captures);
 
 PyObject *hl_call_tree(PyObject *module, PyObject *snapshots);
 
+/* --- sums.c --- */
+
+PyObject *hl_sum_by(PyObject *module, PyObject *args);
+
 /* --- selection.c --- */
 
 /* Snapshot.filter_traces, given the traces attribute: the new traces object, or a list for the caller to wrap. */

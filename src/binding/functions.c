@@ -291,6 +291,10 @@ PyMethodDef hl_functions[] = {
      PyDoc_STR("_file_snapshot(traces, limit, facts, /)\n--\n\nA Snapshot with these very traces.")},
     {"_snapshot_facts", hl_files_facts, METH_O,
      PyDoc_STR("_snapshot_facts(snapshot, /)\n--\n\nWhat its metadata are made of; None for a snapshot without.")},
+    {"_sum_by", hl_sum_by, METH_VARARGS,
+     PyDoc_STR("_sum_by(snapshot, key, all_frames, /)\n--\n\n"
+               "{key(filename, lineno, function or None): (bytes, blocks)} by the newest frame of each stack, or by\n"
+               "all its frames, where a block counts once for each key.")},
     {"_call_tree", hl_call_tree, METH_O,
      PyDoc_STR("_call_tree(snapshots, /)\n--\n\n"
                "The call tree of a tuple of Snapshots and Nones: (parents, locations, names, sums).\n\n"

@@ -183,13 +183,14 @@ static bool add_types(PyObject *module, hl_state *state)
     return PyModule_AddObjectRef(module, "_Malformed", state->malformed) == 0;
 }
 
-/* An interpreter with its own GIL cannot load the stdlib's engine; then there is nothing to ask. */
+/* An interpreter with its own GIL cannot load the stdlib's engine, nor can one that comes after another in the same process
+ * on 3.11; then there is nothing to ask. */
 static bool find_stdlib(hl_state *state)
 {
     PyObject *stdlib = PyImport_ImportModule("_tracemalloc");
 
     if (stdlib == NULL) {
-        if (!PyErr_ExceptionMatches(PyExc_ImportError))
+        if (!PyErr_ExceptionMatches(PyExc_ImportError) && !PyErr_ExceptionMatches(PyExc_RuntimeError))
             return false;
         PyErr_Clear();
         return true;

@@ -23,7 +23,10 @@ static hl_site_id site_for(PyThreadState *thread, uint64_t size, uint32_t domain
 static bool enter_gate(PyThreadState **thread)
 {
     bool favoured = hl_frames_here(false, thread);
-    return hl_gate_enter_by(&hl_hooks_gate, favoured);
+    bool fast = hl_gate_enter_by(&hl_hooks_gate, favoured);
+    if (*thread == NULL)
+        *thread = hl_frames_detached();
+    return fast;
 }
 
 int hl_domains_track(unsigned int domain, uintptr_t address, size_t size)

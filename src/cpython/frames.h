@@ -36,9 +36,14 @@ size_t hl_frames_object_offset(PyTypeObject *type);
 
 /* To be called before the first walk, with an attached thread state. */
 void hl_frames_prepare(void);
-/* Sets *thread to the calling thread's own state, attached or not; NULL when it has none, or when it may be going away.
- * Returns whether the thread holds the main interpreter's GIL, for certain. `attached`: it is known to hold some
- * interpreter's. */
+/* Sets *thread to the calling thread's state if it holds a GIL, else to NULL. Returns whether that is the main
+ * interpreter's, for certain. `attached`: it is known to hold some interpreter's. */
 bool hl_frames_here(bool attached, PyThreadState **thread);
+/* The state of the calling thread, which holds no GIL; NULL when it has none, or when it may be going away.
+ *
+ * To be called, and its frames to be walked, with the ledger's lock held: at the interpreter's end the main thread frees
+ * the states of all others, wherever they are. It says that it is finalizing before it does, and freeing a state is a call
+ * of our hook, which takes the lock: so whoever has the lock and sees no finalization, has a state that stays. */
+PyThreadState *hl_frames_detached(void);
 
 #endif

@@ -40,8 +40,13 @@ bool hl_frames_here(bool attached, PyThreadState **thread)
 {
     /* One GIL for all interpreters; the "current" state is its holder's, not necessarily the caller's. */
     PyThreadState *holder = _PyThreadState_UncheckedGet();
-    *thread = attached ? holder : _Py_IsFinalizing() ? NULL : PyGILState_GetThisThreadState();
-    return *thread != NULL && *thread == holder;
+    *thread = attached || holder == hl_frames_detached() ? holder : NULL;
+    return *thread != NULL;
+}
+
+PyThreadState *hl_frames_detached(void)
+{
+    return _Py_IsFinalizing() ? NULL : PyGILState_GetThisThreadState();
 }
 
 /* No mark would be safe (frames_settle.h): local variables are gathered in f_locals. */

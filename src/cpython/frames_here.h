@@ -17,12 +17,14 @@ void hl_frames_prepare(void)
 
 bool hl_frames_here(bool attached, PyThreadState **thread)
 {
+    (void)attached;
     *thread = current_thread();
-    if (*thread != NULL)
-        return (*thread)->interp == main_interpreter;
-    if (!attached && !is_finalizing())
-        *thread = PyGILState_GetThisThreadState();
-    return false;
+    return *thread != NULL && (*thread)->interp == main_interpreter;
+}
+
+PyThreadState *hl_frames_detached(void)
+{
+    return is_finalizing() ? NULL : PyGILState_GetThisThreadState();
 }
 
 #endif

@@ -125,9 +125,11 @@ static void reattribute(const call *c)
  * this is a few instructions; the rest is out of line. */
 typedef void action(const call *c);
 
-static __attribute__((noinline)) void visit_slowly(action *act, bool favoured, const call *c)
+static __attribute__((noinline)) void visit_slowly(action *act, bool favoured, bool attached, call *c)
 {
     bool fast = hl_gate_enter_by(&hl_hooks_gate, favoured);
+    if (!attached && c->thread == NULL)
+        c->thread = hl_frames_detached();
     act(c);
     hl_gate_leave_favoured(&hl_hooks_gate, fast);
 }
@@ -142,7 +144,7 @@ HL_INLINE void visit(action *act, bool attached, void *block, size_t size, detac
         hl_gate_leave_favoured(&hl_hooks_gate, true);
     } else {
         call copy = c; /* so that the one above can stay in registers */
-        visit_slowly(act, favoured, &copy);
+        visit_slowly(act, favoured, attached, &copy);
     }
 }
 

@@ -1,4 +1,4 @@
-"""Compile extension_example.c, in the ways that extensions are linked."""
+"""Compile extension_example.c, or another extension of the tests, in the ways that extensions are linked."""
 
 import pathlib
 import subprocess
@@ -16,11 +16,11 @@ LINKING = {
 }
 
 
-def build(folder, linking="lazy", name="extension_example"):
+def build(folder, linking="lazy", name="extension_example", source=SOURCE):
     """Returns the folder, for sys.path."""
     target = pathlib.Path(folder, name + sysconfig.get_config_var("EXT_SUFFIX"))
     include = [f"-I{sysconfig.get_path('include')}", f"-I{heapledger.get_include()}"]
     strict = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"]
-    command = ["cc", *strict, "-shared", "-fPIC", "-pthread", *include, *LINKING[linking], str(SOURCE)]
+    command = ["cc", *strict, "-shared", "-fPIC", "-pthread", *include, *LINKING[linking], str(source)]
     subprocess.run([*command, "-o", str(target)], check=True, capture_output=True, text=True)
     return folder

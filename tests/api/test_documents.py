@@ -10,7 +10,7 @@ DOCUMENTS = pathlib.Path(__file__).resolve().parent.parent.parent / "docs"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CASES = [
     pytest.param(block, id=f"{name}-{number}")
-    for name in ("in-code.md",)
+    for name in ("in-code.md", "pytest.md")
     for number, block in enumerate(BLOCK.findall((DOCUMENTS / name).read_text()), 1)
 ]
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gc
+import inspect
 import random
 import threading
 
@@ -183,6 +184,7 @@ def test_the_peak_of_the_program_survives():
         assert heapledger.get_traced_memory()[1] == before[0]
     assert (heapledger.get_traced_memory()[1], tuples(heapledger.take_peak_snapshot())) == before
     assert sizes_at(heapledger.take_peak_snapshot(), high) == [3 * MILLION + HEADER]
+    assert tuples(heapledger.take_capture().peak) == before[1]
     assert sizes_at(t.peak, low) == [MILLION + HEADER] and sizes_at(t.peak, high) == []
     with heapledger.trace() as t:
         block = bytes(4 * MILLION)
@@ -383,7 +385,7 @@ def test_decorated_coroutines():
         [MILLION + HEADER, 2 * MILLION + HEADER],
         [2 * MILLION + HEADER],
     ]
-    assert asyncio.iscoroutinefunction(work) and not heapledger.is_tracing()
+    assert inspect.iscoroutinefunction(work) and not heapledger.is_tracing()
 
 
 def test_generators_are_refused():

@@ -1,0 +1,189 @@
+"""IPython and Jupyter: %%heapledger on a cell, and %heapledger_diff. Loaded by `%load_ext heapledger`.
+
+A cell is run as IPython runs it, in a trace. IPython allocates too, before, after and around the cell's code, so what
+is said of the cell is what was allocated with a line of the cell in its traceback.
+"""
+
+import html
+import linecache
+
+from heapledger import is_tracing, start, stop, take_snapshot, trace
+from heapledger._ledger import _format_size, _make_capture
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
+from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.display import display
+
+NFRAME = 25
+
+
+class Line:
+    """What came to be by way of one line: of a cell, or anywhere."""
+
+    def __init__(self, place):
+        self.place = place  # (file, line)
+        self.peak = self.allocated = self.leaked = self.blocks = 0
+
+    @property
+    def source(self):
+        return linecache.getline(*self.place).rstrip("\n")
+
+
+def _line_of_cell(traceback, name):
+    """The newest frame in the cell, or None."""
+    for frame in reversed(traceback):
+        if frame.filename == name:
+            return name, frame.lineno
+    return None
+
+
+def lines_of_cell(t, name):
+    """A Line for each line of the cell that took part, the greatest at the peak first."""
+    lines = {}
+    sums = [("peak", difference, difference.size_diff) for difference in t.peak.compare_to(t.start, "traceback")]
+    sums += [("allocated", statistic, statistic.size) for statistic in t.allocated.statistics("traceback")]
+    sums += [("leaked", statistic, statistic.size) for statistic in t.leaked.statistics("traceback")]
+    for what, group, size in sums:
+        place = _line_of_cell(group.traceback, name)
+        if place is None or size <= 0:
+            continue
+        line = lines.setdefault(place, Line(place))
+        setattr(line, what, getattr(line, what) + size)
+        if what == "allocated":
+            line.blocks += group.count
+    return sorted(lines.values(), key=lambda line: (-line.peak, -line.allocated, line.place))
+
+
+class Table:
+    """Text and HTML of the same rows."""
+
+    def __init__(self, title, heads, rows, graph=None):
+        self._title = title
+        self._heads = heads
+        self._rows = rows  # numbers as text, then the line and its source
+        self._graph = graph  # a page, or None
+
+    def __repr__(self):
+        rows = ["".join(f"{cell:>12}" for cell in row[:-2]) + f"  {row[-2]}  {row[-1]}" for row in self._rows]
+        return "\n".join([self._title, "".join(f"{head:>12}" for head in self._heads) + "  line", *rows])
+
+    def _repr_html_(self):
+        heads = "".join(f"<th>{html.escape(head)}</th>" for head in (*self._heads, "line", ""))
+        rows = "".join(
+            "<tr>"
+            + "".join(f"<td>{html.escape(cell)}</td>" for cell in row[:-1])
+            + f"<td style='text-align: left'><code>{html.escape(row[-1])}</code></td></tr>"
+            for row in self._rows
+        )
+        text = f"<p>{html.escape(self._title)}</p><table><tr>{heads}</tr>{rows}</table>"
+        if self._graph is not None:
+            # The page gets an origin of its own, and no rights in the notebook's.
+            page = html.escape(self._graph, quote=True)
+            style = "width: 100%; height: 600px; border: 0"
+            text += f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{page}"></iframe>'
+        return text
+
+
+def _cell_table(t, name, most, graph):
+    lines = lines_of_cell(t, name)
+    total = Line(None)
+    for line in lines:
+        for what in ("peak", "allocated", "leaked", "blocks"):
+            setattr(total, what, getattr(total, what) + getattr(line, what))
+    title = (
+        f"peak +{_format_size(total.peak, False)}, allocated {_format_size(total.allocated, False)}"
+        f" in {total.blocks} blocks, left behind {_format_size(total.leaked, False)}"
+    )
+    rows = [
+        (
+            _format_size(line.peak, False),
+            _format_size(line.allocated, False),
+            str(line.blocks),
+            _format_size(line.leaked, False),
+            str(line.place[1]),
+            line.source,
+        )
+        for line in lines[:most]
+    ]
+    return Table(title, ("peak", "allocated", "blocks", "left behind"), rows, graph)
+
+
+def _graph_of(t):
+    """The interactive report of what a trace has found, as a page."""
+    from heapledger.report import _data, _page, _subject
+
+    capture = _make_capture(t.leaked, t.peak, t.allocated)
+    subject = _subject.Subject("one", [capture], ["cell"], _subject.MOMENTS)
+    return _page.make("cell - heapledger", _data.to_text(_data.encode(subject, False)))
+
+
+def _growth_table(now, before, most):
+    changes = now.compare_to(before, "lineno")
+    grown = [difference for difference in changes if difference.size_diff or difference.count_diff]
+    size = sum(difference.size_diff for difference in grown)
+    count = sum(difference.count_diff for difference in grown)
+    rows = [
+        (
+            _format_size(difference.size_diff, True),
+            f"{difference.count_diff:+}",
+            f"{difference.traceback[0].filename}:{difference.traceback[0].lineno}",
+            linecache.getline(difference.traceback[0].filename, difference.traceback[0].lineno).strip(),
+        )
+        for difference in grown[:most]
+    ]
+    return Table(f"since the last time: {_format_size(size, True)}, {count:+} blocks", ("size", "blocks"), rows)
+
+
+@magics_class
+class HeapledgerMagics(Magics):
+    """%%heapledger and %heapledger_diff."""
+
+    def __init__(self, shell):
+        super().__init__(shell)
+        self._before = None  # the snapshot of the last %heapledger_diff
+        self._started = False
+
+    @magic_arguments()
+    @argument("-n", "--nframe", type=int, default=NFRAME, help=f"frames of each traceback to keep ({NFRAME})")
+    @argument("-t", "--top", type=int, default=10, help="lines to list (10)")
+    @argument("--no-graph", action="store_true", help="only the table")
+    @cell_magic
+    def heapledger(self, line, cell):
+        """Run the cell; say what its lines have allocated, at the peak and in all, and left behind."""
+        options = parse_argstring(self.heapledger, line)
+        shell = self.shell
+        transformed = shell.transform_cell(cell)
+        if shell.should_run_async(cell, transformed_cell=transformed):
+            raise UsageError("a magic cannot await; put `with heapledger.trace() as t:` around it instead")
+        name = shell.compile.get_code_name(cell, transformed, shell.execution_count)
+        with trace(options.nframe) as t:
+            result = shell.run_cell(cell, store_history=False)
+        graph = None if options.no_graph or not result.success else _graph_of(t)
+        display(_cell_table(t, name, options.top, graph))
+        result.raise_error()
+
+    @magic_arguments()
+    @argument("what", nargs="?", choices=("stop",), help="forget the last time, and stop tracing")
+    @argument("-t", "--top", type=int, default=10, help="lines to list (10)")
+    @line_magic
+    def heapledger_diff(self, line):
+        """What has grown and shrunk since the last %heapledger_diff; the first one starts tracing."""
+        options = parse_argstring(self.heapledger_diff, line)
+        if options.what == "stop":
+            if self._started:
+                stop()
+            self._before, self._started = None, False
+            return
+        if not is_tracing():
+            start(NFRAME)
+            self._before, self._started = None, True
+        now = take_snapshot()
+        if self._before is not None:
+            display(_growth_table(now, self._before, options.top))
+        else:
+            print("tracing; the next %heapledger_diff says what has changed since now")
+        self._before = now
+
+
+def load(shell):
+    shell.register_magics(HeapledgerMagics)

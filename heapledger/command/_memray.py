@@ -1,0 +1,61 @@
+"""Tables that `memray transform csv` writes: a line for each allocator, thread and stack, with bytes and allocations.
+
+Frames are function;file;line, the newest first, with | between them. Allocators and threads are added up. The table has
+the bytes of all allocations of a line together, so their single sizes are not known: they come out as equal as whole
+numbers can be, and their sum and number are right.
+"""
+
+import csv
+import re
+import sys
+
+from heapledger.command import Failure, _hlsnap, _text
+
+HEADER = "allocator,num_allocations,size,tid,thread_name,stack_trace"
+_FRAME = re.compile(r"([^;]*);(.*?);(\d+)(?:\||$)", re.DOTALL)
+_UNKNOWN = ("<unknown>", 0, None)
+
+
+def is_table(filename):
+    """Whether a file begins like such a table."""
+    try:
+        with open(filename, "rb") as file:
+            return file.read(len(HEADER)) == HEADER.encode("ascii")
+    except OSError:
+        return False  # whoever reads it next says why
+
+
+def _frames(text):
+    """The oldest first."""
+    found, at = [], 0
+    for match in _FRAME.finditer(text):
+        if match.start() != at:
+            break
+        function, filename, line = match.groups()
+        found.append((filename, int(line), function))
+        at = match.end()
+    if at != len(text):
+        raise ValueError("a stack is not written as it should be")
+    return tuple(reversed(found)) or (_UNKNOWN,)
+
+
+def read(filename, moment):
+    """The bytes of an .hlsnap file with what the table has."""
+    writer, deepest = _hlsnap.Writer(), 1
+    csv.field_size_limit(sys.maxsize)  # deep stacks are long fields
+    with open(filename, encoding="utf-8", errors="surrogateescape", newline="") as file:
+        table = csv.DictReader(file)
+        try:
+            for row in table:
+                frames = _frames(row["stack_trace"])
+                deepest = max(deepest, len(frames))
+                count, size = int(row["num_allocations"]), int(row["size"])
+                if not (0 < count < 2**56 and 0 <= size < 2**62) or max(frame[1] for frame in frames) >= 2**32:
+                    raise ValueError("a number is too great or too small")
+                each, greater = divmod(size, count)
+                if greater:
+                    writer.add(frames, each + 1, greater)
+                writer.add(frames, each, count - greater)
+        except (OSError, ValueError, TypeError, csv.Error) as error:
+            raise Failure(f"cannot read {_text.printable(filename)}: line {table.line_num}: {error}") from error
+    return writer.encode(moment, deepest, {"imported_from": "memray", "moment": moment, "traceback_limit": deepest})

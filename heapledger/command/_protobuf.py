@@ -1,0 +1,27 @@
+"""As much of the encoding of protocol buffers as a profile needs: numbers, and bytes with their length."""
+
+
+def varint(number):
+    """A number; a negative one as 64 bits in two's complement."""
+    number &= (1 << 64) - 1
+    encoded = bytearray()
+    while number > 127:
+        encoded.append(number & 127 | 128)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)
+
+
+def field(number, value):
+    """A field with a number."""
+    return varint(number << 3) + varint(value)
+
+
+def chunk(number, value):
+    """A field with bytes: a text or another message."""
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def packed(number, values):
+    """A repeated field of numbers."""
+    return chunk(number, b"".join(map(varint, values)))

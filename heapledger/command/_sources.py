@@ -1,0 +1,35 @@
+"""The lines of source that frames name, where the files are on this machine.
+
+The names come from files that anybody may have written, so only regular files of a sensible size are opened, and only
+those that an absolute path or a path from the current folder leads to.
+"""
+
+import linecache
+import os
+import stat
+
+from heapledger.command import _text
+
+MOST_BYTES = 16 << 20
+
+
+def _is_readable(filename):
+    try:
+        status = os.stat(filename)
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_size <= MOST_BYTES
+
+
+class Sources:
+    """line(filename, number): the text of a line without its indentation, or ""."""
+
+    def __init__(self):
+        self._readable = {}
+
+    def line(self, filename, number):
+        if filename not in self._readable:
+            self._readable[filename] = _is_readable(filename)
+        if not self._readable[filename] or number < 1:
+            return ""
+        return _text.printable(linecache.getline(filename, number).strip())

@@ -1,0 +1,78 @@
+"""Tables and other output of the commands: with colours and cut to fit on a terminal, plain and whole elsewhere.
+
+Cells are text, never markup. rich is imported only when there is a terminal to write to.
+"""
+
+import json
+import os
+import sys
+
+from heapledger.command import _text
+
+
+class Column:
+    """A column of a table. `style` is rich's; the last column of a table may have cells of several lines, and is cut to
+    fit, or with `prose` wrapped."""
+
+    def __init__(self, title, style="", right=True, prose=False):
+        self.title = title
+        self.style = style
+        self.right = right
+        self.prose = prose
+
+
+def is_terminal():
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def show(text=""):
+    print(text)
+
+
+def show_json(value):
+    json.dump(value, sys.stdout, indent=2)
+    print()
+
+
+def show_table(columns, rows):
+    """`rows`: a cell for each column, text or, to give one another style, (text, style)."""
+    rows = [[cell if isinstance(cell, tuple) else (cell, None) for cell in row] for row in rows]
+    if is_terminal():
+        _show_rich(columns, rows)
+    else:
+        _show_plain(columns, rows)
+
+
+def _show_plain(columns, rows):
+    widths = [
+        max([len(column.title), *(len(row[number][0]) for row in rows)]) for number, column in enumerate(columns[:-1])
+    ]
+    indent = sum(widths) + 2 * len(widths)
+    for row in [[(column.title, None) for column in columns], *rows]:
+        cells = [
+            text.rjust(width) if column.right else text.ljust(width)
+            for (text, _), width, column in zip(row, widths, columns, strict=False)
+        ]
+        print("  ".join([*cells, row[-1][0].replace("\n", "\n" + " " * indent)]).rstrip())
+
+
+def _show_rich(columns, rows):
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False, soft_wrap=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in columns[:-1]:
+        table.add_column(column.title, style=column.style, justify="right" if column.right else "left", no_wrap=True)
+    prose = columns[-1].prose
+    table.add_column(columns[-1].title, style=columns[-1].style, no_wrap=not prose)
+    taken = sum(max([len(c.title), *(len(row[n][0]) for row in rows)]) + 2 for n, c in enumerate(columns[:-1]))
+    room = max(console.width - taken, 20)
+    for row in rows:
+        first, *more = [line if prose else _text.shorten(line, room) for line in row[-1][0].split("\n")]
+        last = Text(first, style=row[-1][1] or "")
+        for line in more:
+            last.append("\n" + line, style="dim")
+        table.add_row(*(Text(text, style=style or "") for text, style in row[:-1]), last)
+    console.print(table, crop=True, overflow="ellipsis")

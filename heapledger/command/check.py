@@ -1,0 +1,180 @@
+"""Say whether a file is sound, and if not, what is wrong where and which sections of it are whole.
+
+Every section's checksum is compared, also behind a damaged one where the next can be found; then the file is read as
+all commands read it. Nothing is repaired. The exit status is 0 if all files are sound, and 1 if one is not.
+"""
+
+import os
+import zlib
+from struct import unpack_from
+
+import heapledger
+from heapledger.command import Failure, _inputs, _table, _text
+
+EXAMPLE = """\
+  heapledger check app.hlsnap && cp app.hlsnap /archive"""
+
+MAGIC = b"\x89HLS\r\n\x1a\n"
+HEADER = 16
+HEAD = 12  # of a section: its kind and length
+CHECKSUM = 4
+MEANINGS = {
+    b"FILE": "names of files",
+    b"FUNC": "names of functions",
+    b"LOCS": "lines",
+    b"STKS": "stacks",
+    b"ROWS": "a snapshot",
+    b"META": "metadata",
+    b"ATTR": "attributes",
+    b"TOTL": "totals of frames",
+    b"END ": "the end",
+}
+
+
+def add_arguments(parser):
+    parser.add_argument("files", metavar="FILE", nargs="+", help="an .hlsnap file, or a pickle of tracemalloc's")
+    parser.add_argument("--json", action="store_true", help="write JSON")
+
+
+class Section:
+    """A part of the file: `state` is "sound", "damaged", "cut off" or "unreadable"."""
+
+    def __init__(self, kind, offset, length, state):
+        self.kind = kind
+        self.offset = offset
+        self.length = length
+        self.state = state
+
+    @property
+    def name(self):
+        return self.kind.decode("ascii").rstrip()
+
+    @property
+    def meaning(self):
+        return MEANINGS.get(self.kind, "header" if self.name == "header" else "")
+
+
+def _section_at(data, offset):
+    """The section there; None where there can be none."""
+    kind, length = unpack_from("<4sQ", data, offset)
+    if not kind.replace(b" ", b"").isalpha():
+        return None
+    if length > len(data) - offset - HEAD - CHECKSUM:
+        return Section(kind, offset, len(data) - offset, "cut off")
+    (checksum,) = unpack_from("<I", data, offset + HEAD + length)
+    sound = checksum == zlib.crc32(memoryview(data)[offset : offset + HEAD + length])
+    return Section(kind, offset, HEAD + length + CHECKSUM, "sound" if sound else "damaged")
+
+
+class Search:
+    """Looks for the next sound section. What it reads for that is bounded: a file may be made of false beginnings."""
+
+    def __init__(self, data):
+        self._data = data
+        self._budget = 16 * len(data)
+
+    def _is_sound(self, place):
+        section = _section_at(self._data, place)
+        self._budget -= 0 if section is None else section.length
+        return section is not None and section.state == "sound"
+
+    def next(self, offset):
+        """The place of a section of a known kind; the end of the file if there is none."""
+        best = len(self._data)
+        for kind in MEANINGS:
+            place = self._data.find(kind, offset, best)
+            while 0 <= place <= len(self._data) - HEAD - CHECKSUM and self._budget > 0:
+                if self._is_sound(place):
+                    best = place
+                    break
+                place = self._data.find(kind, place + 1, best)
+        return best
+
+
+def sections(data):
+    """The parts of an .hlsnap file, one after the other."""
+    found = [Section(b"header", 0, min(HEADER, len(data)), "cut off")]
+    if len(data) >= HEADER:
+        (checksum,) = unpack_from("<I", data, HEADER - CHECKSUM)
+        found[0].state = "sound" if checksum == zlib.crc32(data[: HEADER - CHECKSUM]) else "damaged"
+    search, offset = Search(data), HEADER
+    while offset < len(data) and found[-1].name != "END":
+        section = _section_at(data, offset) if len(data) - offset >= HEAD + CHECKSUM else None
+        if section is None:
+            section = Section(b"?", offset, search.next(offset + 1) - offset, "unreadable")
+        elif section.state != "sound":
+            # Its length may be what is damaged: the next sound one tells where it really ends.
+            following = search.next(offset + 1)
+            if following < len(data):
+                section = Section(section.kind, offset, following - offset, "damaged")
+        found.append(section)
+        offset += section.length
+    if offset < len(data):
+        found.append(Section(b"?", offset, len(data) - offset, "unreadable"))
+    return found
+
+
+def examine(filename):
+    """What is known of a file, as JSON has it."""
+    try:
+        with open(filename, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        raise Failure(f"cannot read {_text.printable(filename)}: {_inputs.reason(error)}") from error
+    answer = {"file": filename, "bytes": len(data), "sound": True, "format": "unknown", "problem": None, "sections": []}
+    if data.startswith(MAGIC):
+        answer["format"] = "hlsnap"
+        parts = sections(data)
+        keys = ("name", "offset", "length", "state", "meaning")
+        answer["sections"] = [{key: getattr(part, key) for key in keys} for part in parts]
+        if len(data) >= HEADER:
+            answer["version"] = "%d.%d" % unpack_from("<HH", data, len(MAGIC))
+    try:
+        capture = heapledger.Capture.load(filename)
+    except heapledger.SnapshotFormatError as error:
+        answer |= {"sound": False, "problem": {"offset": error.offset, "reason": error.reason}}
+    except OSError as error:
+        raise Failure(f"cannot read {_text.printable(filename)}: {_inputs.reason(error)}") from error
+    else:
+        if answer["format"] == "unknown":
+            answer["format"] = "tracemalloc"
+        answer["moments"] = list(capture.moments)
+    return answer
+
+
+def show(answer):
+    state = "sound" if answer["sound"] else "not sound"
+    version = f" {answer['version']}" if "version" in answer else ""
+    names = {"hlsnap": f".hlsnap{version}", "tracemalloc": "a pickle of tracemalloc's", "unknown": "no format known"}
+    _table.show(
+        f"{_text.printable(os.fsdecode(answer['file']))}: {state} "
+        f"({names[answer['format']]}, {_text.plural(answer['bytes'], 'byte')})"
+    )
+    if answer["sections"]:
+        columns = [_table.Column("byte"), _table.Column("length"), _table.Column("section", right=False)]
+        columns += [_table.Column("state", right=False), _table.Column("", right=False)]
+        rows = [
+            [
+                _text.count(part["offset"]),
+                _text.count(part["length"]),
+                part["name"],
+                (part["state"], "" if part["state"] == "sound" else "bold red"),
+                part["meaning"],
+            ]
+            for part in answer["sections"]
+        ]
+        _table.show_table(columns, rows)
+    if answer["problem"] is not None:
+        _table.show(f"byte {answer['problem']['offset']:,}: {answer['problem']['reason']}")
+
+
+def run(options):
+    answers = [examine(filename) for filename in options.files]
+    if options.json:
+        _table.show_json({"files": answers})
+    else:
+        for number, answer in enumerate(answers):
+            if number:
+                _table.show()
+            show(answer)
+    return 0 if all(answer["sound"] for answer in answers) else 1

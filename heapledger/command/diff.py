@@ -1,0 +1,69 @@
+"""Show what grew and what shrank between two snapshots, the greatest changes first.
+
+Files may come from different processes; what they name alike is compared. Groups that only the new one has are marked
+new, those that only the old one has are marked gone.
+"""
+
+from heapledger.command import _groups, _inputs, _names, _table, _text, top
+
+EXAMPLE = """\
+  heapledger diff before.hlsnap after.hlsnap
+  heapledger diff before.hlsnap after.hlsnap --by function --cumulative -n 20"""
+
+
+def add_arguments(parser):
+    parser.add_argument("old", metavar="OLD", help="the earlier snapshot's file")
+    parser.add_argument("new", metavar="NEW", help="the later one's")
+    top.add_view(parser)
+    _inputs.add_selection(parser)
+
+
+def run(options):
+    top.check_view(options)
+    moment, new = _inputs.select(_inputs.load([options.new]), options)
+    options.moment = moment
+    _, old = _inputs.select(_inputs.load([options.old]), options)
+    (old_size, old_count), (size, count) = _groups.total(old), _groups.total(new)
+    shown, number = _groups.differences(old, new, options.by, options.cumulative, options.number)
+    described = top.Described(options)
+    if options.json:
+        keys = ("size", "count", "size_diff", "count_diff", "mark")
+        groups = [{**described.json(one.key), **{key: getattr(one, key) for key in keys}} for one in shown]
+        _table.show_json(
+            {
+                "moment": moment,
+                "by": options.by,
+                "cumulative": options.cumulative,
+                "old": {"size": old_size, "count": old_count},
+                "new": {"size": size, "count": count},
+                "number_of_groups": number,
+                "groups": groups,
+            }
+        )
+        return 0
+    columns = [_table.Column("growth", "bold"), _table.Column("blocks"), _table.Column("now"), _table.Column("")]
+    ids = _names.Ids() if options.by == "traceback" else None
+    if ids is not None:
+        columns.append(_table.Column("id", "cyan"))
+    columns.append(_table.Column(options.by, right=False))
+    rows = [
+        [
+            (_text.size(one.size_diff, sign=True), "bold yellow" if one.size_diff > 0 else "bold cyan"),
+            _text.count(one.count_diff, sign=True),
+            _text.size(one.size),
+            one.mark,
+            *([ids.of(one.key)] if ids is not None else []),
+            described.text(one.key),
+        ]
+        for one in shown
+    ]
+    if not rows:
+        _table.show("no difference")
+    else:
+        _table.show_table(columns, rows)
+        _table.show()
+    _table.show(
+        f"{moment}: {_text.size(old_size)} -> {_text.size(size)}, {_text.size(size - old_size, sign=True)}; "
+        f"{_text.plural(old_count, 'block')} -> {_text.count(count)}{top.rest(options, number - len(shown))}"
+    )
+    return 0

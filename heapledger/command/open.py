@@ -1,0 +1,53 @@
+"""Show the page of heapledger report from a server on this machine, until ^C.
+
+For files that are too big for one page: the browser asks for what it shows. Only this machine can reach the server, and
+only who knows the address, which has a random token in it.
+"""
+
+import sys
+
+from heapledger.command import Failure, _inputs, _progress, report
+
+EXAMPLE = """\
+  heapledger open huge.hlsnap
+  heapledger open --browser before.hlsnap after.hlsnap"""
+
+
+def port_number(text):
+    number = int(text)
+    if not 0 <= number < 65536:
+        raise ValueError(text)
+    return number
+
+
+def add_arguments(parser):
+    _inputs.add_files(parser)
+    parser.add_argument("--port", type=port_number, default=0, help="the port (default: any that is free)")
+    parser.add_argument(
+        "--browser", action="store_true", help="start the browser, on whose command line others may see the address"
+    )
+    report.add_way(parser)
+
+
+def run(options):
+    from heapledger.report import _server, _subject
+
+    subject = _subject.load(options.files, options.way)
+    with _progress.show("adding up the stacks", 1, subject.is_long):
+        pieces = _server.Pieces(report.title_of(subject, options.confidential), subject, options.confidential)
+    try:
+        server = _server.Server(pieces, options.port)
+    except OSError as error:
+        raise Failure(f"cannot listen on port {options.port}: {_inputs.reason(error)}") from error
+    with server:
+        print(server.address, flush=True)
+        print("^C ends it", file=sys.stderr)
+        if options.browser:
+            import webbrowser
+
+            webbrowser.open(server.address)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            print(file=sys.stderr)
+    return 0

@@ -1,0 +1,81 @@
+"""Write a page to look at in a browser: a flame graph, a table and, for a series, a timeline.
+
+The page is one file that loads nothing from the network. Of two files it shows the difference; of more, a series if all
+are of one process, else their sum.
+"""
+
+import os
+import sys
+
+from heapledger.command import Failure, _inputs, _progress, _text
+
+EXAMPLE = """\
+  heapledger report program.hlsnap -o report.html
+  heapledger report before.hlsnap after.hlsnap -o growth.html
+  heapledger report --series run-*.hlsnap
+  heapledger report --confidential program.hlsnap -o to-show-others.html"""
+
+DEFAULT = "report.html"
+MANY_BYTES = 32 << 20
+
+
+def add_way(parser):
+    """Options that say what several files are to each other."""
+    ways = parser.add_mutually_exclusive_group()
+    ways.add_argument("--merge", dest="way", action="store_const", const="merge", help="add the files up")
+    ways.add_argument(
+        "--diff",
+        dest="way",
+        action="store_const",
+        const="difference",
+        help="the difference of two files (the default of two)",
+    )
+    ways.add_argument(
+        "--series",
+        dest="way",
+        action="store_const",
+        const="series",
+        help="a timeline, in the order of the files' times",
+    )
+    parser.add_argument(
+        "--confidential",
+        action="store_true",
+        help="replace the names of files and functions, leave out command and host",
+    )
+
+
+def add_arguments(parser):
+    _inputs.add_files(parser)
+    parser.add_argument(
+        "-o", "--output", metavar="PAGE", default=DEFAULT, help=f"the file to write (default: {DEFAULT})"
+    )
+    add_way(parser)
+
+
+def title_of(subject, confidential):
+    if confidential:
+        return "heapledger report"
+    names = " and ".join(subject.labels) if subject.mode == "difference" else subject.labels[-1]
+    return _text.printable(f"{names} - heapledger")
+
+
+def run(options):
+    from heapledger.report import _data, _page, _subject
+
+    subject = _subject.load(options.files, options.way)
+    with _progress.show("adding up the stacks", 1, subject.is_long):
+        encoded = _data.to_text(_data.encode(subject, options.confidential))
+    page = _page.make(title_of(subject, options.confidential), encoded)
+    data = page.encode("utf-8", "replace")
+    try:
+        with open(options.output, "wb") as file:
+            file.write(data)
+    except OSError as error:
+        raise Failure(f"cannot write {_text.printable(options.output)}: {_inputs.reason(error)}") from error
+    kinds = {"one": "a page", "difference": "the difference", "series": f"a series of {len(subject.captures)}"}
+    print(f"{_text.printable(options.output)}: {kinds[subject.mode]}, {_text.size(len(data))}", file=sys.stderr)
+    if len(data) > MANY_BYTES:
+        print("a page of this size takes long to open; heapledger open shows the same in pieces", file=sys.stderr)
+    if os.path.isfile(options.output):
+        print(f"open it in a browser: file://{_text.printable(os.path.abspath(options.output))}", file=sys.stderr)
+    return 0

@@ -1,0 +1,115 @@
+"""Show what holds the most memory, by line, file, function, traceback or package.
+
+A line's memory is what its own code has allocated; with --cumulative, also what the functions that it called have.
+Several files, such as those of many processes, are merged. A traceback's number is for heapledger show.
+"""
+
+import argparse
+
+from heapledger.command import _groups, _inputs, _names, _sources, _table, _text
+
+EXAMPLE = """\
+  heapledger top app.hlsnap
+  heapledger top app.hlsnap --peak --by package
+  heapledger top worker-*.hlsnap --include '*/myapp/*' --cumulative -n 30"""
+
+
+def at_least_one(text):
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is less than 1")
+    return number
+
+
+def add_view(parser):
+    """Options that top and diff have in common."""
+    parser.add_argument("--by", choices=_names.KEYS, default="line", help="what to add up (default: line)")
+    parser.add_argument("-n", "--number", metavar="N", type=at_least_one, default=10, help="how many (default: 10)")
+    parser.add_argument("--cumulative", action="store_true", help="count what callees allocated too; not by traceback")
+    parser.add_argument("--no-source", action="store_true", help="do not look for the lines' source")
+    parser.add_argument("--json", action="store_true", help="write JSON")
+
+
+def check_view(options):
+    if options.cumulative and options.by == "traceback":
+        raise _inputs.Failure("--cumulative does not go with --by traceback: a traceback has no callees")
+
+
+def add_arguments(parser):
+    _inputs.add_files(parser)
+    add_view(parser)
+    _inputs.add_selection(parser)
+
+
+class Described:
+    """The last cell of a row: what the group is called, and below it source or callers."""
+
+    def __init__(self, options):
+        self._by = options.by
+        self._sources = None if options.no_source else _sources.Sources()
+
+    def source(self, filename, line):
+        return self._sources.line(filename, line) if self._sources is not None else ""
+
+    def text(self, key):
+        lines = [_names.label(self._by, key)]
+        if self._by in ("line", "traceback"):
+            filename, number = key[:2] if self._by == "line" else key[-1][:2]
+            source = self.source(filename, number)
+            if source:
+                lines.append(f"  {source}")
+        if self._by == "traceback":
+            callers = [f"  from {_names.frame_label(frame)}" for frame in reversed(key[:-1])]
+            lines += callers[:3] + ([f"  and {_text.plural(len(callers) - 3, 'frame')} more"] if callers[3:] else [])
+        return "\n".join(lines)
+
+    def json(self, key):
+        described = _names.as_json(self._by, key)
+        if self._by == "line" and self._sources is not None:
+            described["source"] = self.source(*key)
+        return described
+
+
+def rest(options, number):
+    """What is said of the groups that are not shown."""
+    return f"; not shown: {_text.plural(number, options.by)}" if number else ""
+
+
+def run(options):
+    check_view(options)
+    moment, snapshot = _inputs.select(_inputs.load(options.files), options)
+    size, count = _groups.total(snapshot)
+    shown, number = _groups.groups(snapshot, options.by, options.cumulative, options.number)
+    described = Described(options)
+    if options.json:
+        groups = [{**described.json(one.key), "size": one.size, "count": one.count} for one in shown]
+        _table.show_json(
+            {
+                "moment": moment,
+                "by": options.by,
+                "cumulative": options.cumulative,
+                "total": {"size": size, "count": count},
+                "number_of_groups": number,
+                "groups": groups,
+            }
+        )
+        return 0
+    columns = [_table.Column("size", "bold"), _table.Column("share"), _table.Column("blocks")]
+    ids = _names.Ids() if options.by == "traceback" else None
+    if ids is not None:
+        columns.append(_table.Column("id", "cyan"))
+    columns.append(_table.Column(options.by, right=False))
+    rows = [
+        [
+            _text.size(one.size),
+            _text.share(one.size, size),
+            _text.count(one.count),
+            *([ids.of(one.key)] if ids is not None else []),
+            described.text(one.key),
+        ]
+        for one in shown
+    ]
+    _table.show_table(columns, rows)
+    _table.show()
+    _table.show(f"{moment}: {_text.size(size)} in {_text.plural(count, 'block')}{rest(options, number - len(shown))}")
+    return 0

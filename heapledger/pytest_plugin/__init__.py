@@ -1,0 +1,209 @@
+"""The pytest plugin: how much memory tests need, and what they leave behind.
+
+pytest loads startup/_heapledger_pytest.py, which loads this when an option or a marker asks for it.
+
+What is measured is the call of the test function alone, in a trace of its own: fixtures and pytest are outside. Garbage
+is collected before and after. Workers of pytest-xdist measure and compare; reports carry the numbers to the controller,
+which lists them and writes the baseline.
+"""
+
+import functools
+import inspect
+
+import pytest
+from heapledger.pytest_plugin._baseline import NUMBERS, Baseline
+from heapledger.pytest_plugin._lines import excess, table
+from heapledger.pytest_plugin._measure import Measurement, measure, measure_async
+from heapledger.pytest_plugin._sizes import format_size, parse_size
+
+
+class Plugin:
+    """Registered by `load` in startup/_heapledger_pytest.py. `markers`: whether to act on them."""
+
+    def __init__(self, config, markers):
+        option = config.option
+        self._config = config
+        self._markers = markers
+        self._all = option.heapledger or option.heapledger_baseline
+        self._top = option.heapledger_top
+        self._nframe = option.heapledger_nframe
+        self._warmup = option.heapledger_warmup
+        self._is_worker = hasattr(config, "workerinput")
+        self._results = {}  # nodeid -> numbers, in the order of the reports
+        self._baseline = None
+        if option.heapledger_baseline:
+            path = config.invocation_params.dir / option.heapledger_baseline
+            self._baseline = Baseline(path, option.heapledger_tolerance, option.heapledger_update)
+
+    # Measuring
+
+    def _rules(self, item):
+        """What the test's markers ask for: (limit of the peak or None, arguments of limit_leaks or None)."""
+        peak = item.get_closest_marker("limit_memory") if self._markers else None
+        leaks = item.get_closest_marker("limit_leaks") if self._markers else None
+        try:
+            return (
+                None if peak is None else parse_size(*peak.args, **peak.kwargs),
+                None if leaks is None else _read_limit_leaks(*leaks.args, **leaks.kwargs),
+            )
+        except (TypeError, ValueError) as error:
+            pytest.fail(f"{item.nodeid}: {error}", pytrace=False)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem):
+        peak, leaks = self._rules(pyfuncitem)
+        if peak is None and leaks is None and not self._all:
+            return (yield)
+        measurement = Measurement(
+            self._nframe,
+            warmup=self._warmup if leaks is None else max(leaks.warmup, self._warmup),
+            rounds=1 if leaks is None else leaks.rounds,
+        )
+        function = pyfuncitem.obj
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def measured(*args, **kwargs):
+                return await measure_async(measurement, function, args, kwargs)
+
+        else:
+
+            @functools.wraps(function)
+            def measured(*args, **kwargs):
+                return measure(measurement, function, args, kwargs)
+
+        pyfuncitem.obj = measured
+        try:
+            result = yield
+        finally:
+            pyfuncitem.obj = function
+        self._judge(pyfuncitem, measurement, peak, leaks)
+        return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item):
+        """Tests that are no functions of their own (unittest's, doctests) are measured with what runs them."""
+        plain = isinstance(item, pytest.Function) and type(item).__name__ != "TestCaseFunction"
+        if plain:
+            return (yield)
+        peak, leaks = self._rules(item)
+        if leaks is not None:
+            pytest.fail("limit_leaks needs a test function, which can be called several times", pytrace=False)
+        if peak is None and not self._all:
+            return (yield)
+        measurement = Measurement(self._nframe)
+        measurement.begin()
+        try:
+            result = yield
+        finally:
+            measurement.end()
+        self._judge(item, measurement, peak, None)
+        return result
+
+    # Judging
+
+    def _judge(self, item, measurement, peak, leaks):
+        numbers = measurement.numbers()
+        if numbers is None:
+            if peak is not None or leaks is not None or self._baseline is not None:
+                pytest.fail("the test's memory is not known: it has stopped the tracer", pytrace=False)
+            return
+        item.stash[NUMBERS_OF_ITEM] = numbers
+        offences = []
+        if peak is not None and numbers["peak"] > peak:
+            offences.append(
+                (
+                    f"peak {format_size(numbers['peak'])} above the start, {format_size(peak)} allowed",
+                    measurement.growth_at_peak(),
+                )
+            )
+        if leaks is not None:
+            offences += _leaks_offences(measurement, leaks)
+        if self._baseline is not None:
+            offences += self._baseline.offences(item.nodeid, numbers, measurement)
+        if offences:
+            pytest.fail("\n\n".join(self._explain(item, *offence) for offence in offences), pytrace=False)
+
+    def _explain(self, item, sentence, statistics):
+        rows = table(excess(statistics, item.path), self._top, self._config.invocation_params.dir)
+        return f"heapledger: {item.nodeid}: {sentence}\n{rows}"
+
+    # Reporting
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item, call):
+        report = yield
+        numbers = item.stash.get(NUMBERS_OF_ITEM, None)
+        if report.when == "call" and numbers is not None:
+            report.heapledger = numbers  # a plain dict, which pytest-xdist carries to the controller
+        return report
+
+    def pytest_runtest_logreport(self, report):
+        numbers = getattr(report, "heapledger", None)
+        if numbers is not None:
+            self._results[report.nodeid] = numbers
+            if self._baseline is not None and report.passed:
+                self._baseline.note(report.nodeid, numbers)
+
+    def pytest_sessionfinish(self):
+        if self._baseline is not None and not self._is_worker:
+            self._baseline.write()
+
+    def pytest_terminal_summary(self, terminalreporter):
+        if not self._all or not self._results:
+            return
+        terminalreporter.section("heapledger")
+        if self._config.option.heapledger:
+            self._list(terminalreporter, "the largest peaks above the start of the test", "peak")
+            self._list(terminalreporter, "what tests have left behind", "leaked")
+        if self._baseline is not None:
+            for text in self._baseline.summary():
+                terminalreporter.line(text)
+
+    def _list(self, reporter, title, by):
+        ranked = sorted(self._results.items(), key=lambda result: (-result[1][by], result[0]))
+        ranked = [result for result in ranked[: self._top] if result[1][by] > 0]
+        reporter.line(f"{title}:" if ranked else f"{title}: nothing")
+        if ranked:
+            reporter.line(f"{'peak':>12} {'allocated':>12} {'blocks':>10} {'left behind':>12} {'blocks':>8}  test")
+        for name, numbers in ranked:
+            reporter.line(
+                f"{format_size(numbers['peak']):>12} {format_size(numbers['allocated']):>12}"
+                f" {numbers['blocks']:>10} {format_size(numbers['leaked']):>12} {numbers['leaked_blocks']:>8}  {name}"
+            )
+
+
+NUMBERS_OF_ITEM = pytest.StashKey()
+
+
+class _Leaks:
+    """The arguments of limit_leaks."""
+
+    def __init__(self, size, filters, warmup, rounds):
+        self.size = size
+        self.filters = filters
+        self.warmup = warmup
+        self.rounds = rounds
+
+
+def _read_limit_leaks(size, *, filter=None, warmup=2, rounds=3):
+    filters = [] if filter is None else list(filter) if isinstance(filter, (list, tuple)) else [filter]
+    if warmup < 0 or rounds < 1:
+        raise ValueError("limit_leaks: warmup must be at least 0, and rounds at least 1")
+    return _Leaks(parse_size(size), filters, warmup, rounds)
+
+
+def _leaks_offences(measurement, leaks):
+    """What every round leaves behind is a leak; a cache that grows now and then is not."""
+    left = [snapshot.filter_traces(leaks.filters) if leaks.filters else snapshot for snapshot in measurement.leaked()]
+    sizes = [sum(statistic.size for statistic in snapshot.statistics("filename")) for snapshot in left]
+    least = min(sizes)
+    if least <= leaks.size:
+        return []
+    snapshot = left[sizes.index(least)]
+    left_behind = f"{format_size(least)} in {len(snapshot.traces)} blocks left behind by each call"
+    sentence = f"{left_behind}, {format_size(leaks.size)} allowed"
+    return [(sentence, snapshot.statistics("traceback"))]
+
+
+__all__ = ["NUMBERS", "Plugin"]

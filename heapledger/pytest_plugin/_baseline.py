@@ -1,0 +1,117 @@
+"""The file of budgets: what each test needed when the file was written.
+
+JSON, sorted, one line for each test, so that a change shows in a diff:
+
+    {"heapledger baseline": 1, "cpython-3.13": {"tests/test_a.py::test_b": {"peak": 5, ...}, ...}, ...}
+
+Numbers differ between versions of the interpreter, so each has its own.
+"""
+
+import json
+import os
+import sys
+
+import pytest
+
+NUMBERS = ("peak", "allocated", "blocks", "leaked", "leaked_blocks")
+_NAMES = {
+    "peak": "peak above the start, in bytes",
+    "allocated": "bytes allocated",
+    "blocks": "blocks allocated",
+    "leaked": "bytes left behind",
+    "leaked_blocks": "blocks left behind",
+}
+_MARK = "heapledger baseline"
+_INTERPRETER = "%s-%d.%d" % (sys.implementation.name, *sys.version_info[:2])
+
+
+def _is_entry(entry):
+    return isinstance(entry, dict) and all(type(entry.get(name)) is int for name in NUMBERS)
+
+
+class Baseline:
+    """The budgets of this interpreter's version."""
+
+    def __init__(self, path, tolerance, update):
+        if not tolerance >= 0:
+            raise pytest.UsageError("--heapledger-tolerance must not be negative")
+        self._path = path
+        self._tolerance = tolerance
+        self._update = update
+        self._file = self._read()
+        self._budgets = self._file.setdefault(_INTERPRETER, {})
+        self._measured = {}
+
+    def _read(self):
+        try:
+            content = json.loads(self._path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {_MARK: 1}
+        except (OSError, ValueError) as error:
+            raise pytest.UsageError(f"{self._path}: {error}") from None
+        if not isinstance(content, dict) or content.get(_MARK) != 1:
+            raise pytest.UsageError(f"{self._path}: is no baseline of this version of heapledger")
+        for budgets in (budgets for name, budgets in content.items() if name != _MARK):
+            if not isinstance(budgets, dict) or not all(map(_is_entry, budgets.values())):
+                raise pytest.UsageError(f"{self._path}: is damaged")
+        return content
+
+    def offences(self, nodeid, numbers, measurement):
+        """[(sentence, statistics)]: one at the most."""
+        budget = self._budgets.get(nodeid)
+        if budget is None or self._update:
+            return []
+        exceeded = [
+            f"{_NAMES[name]}: {numbers[name]:,}, {budget[name]:,} in the baseline ({numbers[name] - budget[name]:+,})"
+            for name in NUMBERS
+            if numbers[name] > budget[name] * (1 + self._tolerance / 100)
+        ]
+        if not exceeded:
+            return []
+        return [("more than the baseline allows\n  " + "\n  ".join(exceeded), measurement.allocated())]
+
+    def note(self, nodeid, numbers):
+        """A test that has passed."""
+        self._measured[nodeid] = numbers
+
+    def _changes(self):
+        return {
+            nodeid: numbers
+            for nodeid, numbers in self._measured.items()
+            if self._update or nodeid not in self._budgets
+            if self._budgets.get(nodeid) != numbers
+        }
+
+    def write(self):
+        changes = self._changes()
+        self._summary = self._summarize(changes)
+        if not changes:
+            return
+        budgets = {**self._budgets, **changes}
+        self._file[_INTERPRETER] = budgets
+        other = self._path.with_name(f"{self._path.name}.{os.getpid()}.tmp")
+        other.write_text(self._format(), encoding="utf-8")
+        os.replace(other, self._path)
+
+    def _format(self):
+        """As json.dumps would, but each test on one line."""
+        sections = [f"{json.dumps(_MARK)}: 1"]
+        for name in sorted(set(self._file) - {_MARK}):
+            tests = sorted(self._file[name].items())
+            lines = ",\n".join(f"    {json.dumps(test)}: {json.dumps(numbers)}" for test, numbers in tests)
+            sections.append(f"{json.dumps(name)}: {{\n{lines}\n  }}")
+        return "{\n  " + ",\n  ".join(sections) + "\n}\n"
+
+    def _summarize(self, changes):
+        added = sum(nodeid not in self._budgets for nodeid in changes)
+        lower = sum(
+            nodeid in self._budgets and any(numbers[name] < self._budgets[nodeid][name] for name in NUMBERS)
+            for nodeid, numbers in self._measured.items()
+        )
+        texts = [f"{self._path}: {len(self._measured)} tests compared, {added} added, {len(changes) - added} updated"]
+        if lower and not self._update:
+            texts.append(f"{lower} tests need less than the baseline says: --heapledger-update makes it the new one")
+        return texts
+
+    def summary(self):
+        return self._summary

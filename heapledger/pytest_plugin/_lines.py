@@ -1,0 +1,49 @@
+"""The lines responsible, as a table with their source."""
+
+import linecache
+import os.path
+
+from heapledger.pytest_plugin._sizes import format_size
+
+
+def excess(statistics, test_path):
+    """{(line that allocates, line of the test that led there or None): [bytes, blocks]}, growth only."""
+    lines = {}
+    for statistic in statistics:
+        size = getattr(statistic, "size_diff", statistic.size)
+        count = getattr(statistic, "count_diff", statistic.count)
+        if size <= 0 and count <= 0:
+            continue
+        frames = [(frame.filename, frame.lineno) for frame in statistic.traceback]
+        newest, test = frames[-1], os.fspath(test_path)
+        caller = next((frame for frame in reversed(frames[:-1]) if frame[0] == test), None)
+        key = newest, None if newest[0] == test else caller
+        sums = lines.setdefault(key, [0, 0])
+        sums[0] += size
+        sums[1] += count
+    return lines
+
+
+def _place(line, folder):
+    name, number = line
+    relative = os.path.relpath(name, folder) if os.path.isabs(name) else name
+    return f"{name if relative.startswith('..') else relative}:{number}"
+
+
+def table(lines, most, folder):
+    """Text: the largest first."""
+    ranked = sorted(lines.items(), key=lambda line: (-line[1][0], line[0][0], line[0][1] or ()))
+    rows = [f"{'bytes':>14} {'blocks':>9}  line"]
+    for (line, caller), (size, count) in ranked[:most]:
+        rows.append(f"{format_size(size):>14} {count:>9,}  {_place(line, folder)}")
+        source = linecache.getline(*line).strip()
+        if source:
+            rows.append(f"{'':>26}    {source}")
+        if caller is not None:
+            rows.append(f"{'':>26}  called from {_place(caller, folder)}")
+            rows.append(f"{'':>26}    {linecache.getline(*caller).strip()}")
+    left = ranked[most:]
+    if left:
+        size, count = (sum(sums[i] for _, sums in left) for i in (0, 1))
+        rows.append(f"{format_size(size):>14} {count:>9,}  {len(left)} more lines")
+    return "\n".join(rows)

@@ -1,0 +1,27 @@
+"""Sizes as people write them: "24 MB" is 24,000,000 bytes, "24 MiB" is 25,165,824."""
+
+import re
+
+_UNITS = {"": 1, "B": 1}
+for _power, _letter in enumerate("KMGT", 1):
+    _UNITS[f"{_letter}B"] = 1000**_power
+    _UNITS[f"{_letter}IB"] = 1024**_power
+_SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zA-Z]*)\s*")
+
+
+def parse_size(size):
+    """Bytes. ValueError for what is no size."""
+    if isinstance(size, int) and not isinstance(size, bool) and size >= 0:
+        return size
+    found = _SIZE.fullmatch(size) if isinstance(size, str) else None
+    if found is None or found[2].upper() not in _UNITS:
+        raise ValueError(f"{size!r} is no size; write '24 MB', '1.5 GiB', '100 B' or a number of bytes")
+    return int(float(found[1]) * _UNITS[found[2].upper()])
+
+
+def format_size(size):
+    """The same in reverse, with three digits at least."""
+    for power, letter in ((4, "TB"), (3, "GB"), (2, "MB"), (1, "KB")):
+        if size >= 10 * 1000**power:
+            return f"{size / 1000**power:,.1f} {letter}"
+    return f"{size:,} B"

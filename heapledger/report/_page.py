@@ -1,0 +1,65 @@
+"""The page: the sources in page/ joined to one, with the data in it or beside it.
+
+The page forbids itself everything but its own script and style, which it names by their hashes: no network, no other
+script, whatever the names in the data look like. Only `open` allows it to ask its own server.
+"""
+
+import base64
+import hashlib
+import html
+import importlib.resources
+
+# In the order in which they are joined; each may use what stands before it.
+SCRIPTS = (
+    "decode.js",
+    "values.js",
+    "names.js",
+    "frames.js",
+    "text.js",
+    "state.js",
+    "colours.js",
+    "graph.js",
+    "graph_keys.js",
+    "table.js",
+    "timeline.js",
+    "controls.js",
+    "source.js",
+    "main.js",
+)
+
+
+def _source(name):
+    return importlib.resources.files("heapledger.report").joinpath("page", name).read_text("utf-8")
+
+
+def _hash(text):
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+
+def script():
+    """All scripts as one, invisible to others."""
+    return '(() => {\n"use strict";\n' + "\n".join(_source(name) for name in SCRIPTS) + "})();\n"
+
+
+def make(title, data, served=False):
+    """The page's text. `data` is text without markup: base64, or nothing when a server hands it out."""
+    style, code = _source("page.css"), script()
+    policy = (
+        f"default-src 'none'; script-src '{_hash(code)}'; style-src '{_hash(style)}'; img-src data:; "
+        f"connect-src {chr(39)}{'self' if served else 'none'}{chr(39)}; base-uri 'none'; form-action 'none'"
+    )
+    parts = {
+        "policy": html.escape(policy, quote=True),
+        "title": html.escape(title),
+        "style": style,
+        "script": code,
+        "data": data,
+        "source": "served" if served else "embedded",
+    }
+    # One pass over the page's own text: what is put in is never looked at again.
+    pieces = _source("page.html").split("{{")
+    page = [pieces[0]]
+    for piece in pieces[1:]:
+        name, _, rest = piece.partition("}}")
+        page += [parts[name], rest]
+    return "".join(page)

@@ -1,0 +1,117 @@
+"""The report served on loopback, for subjects too big for one file: the tree first, each column when it is seen.
+
+Whoever may read it knows the address, which has a random token in it: without the token, or under any other host's
+name (a page elsewhere whose name was made to lead here), there is nothing to be had. Requests change nothing.
+
+Threading: a thread for each connection; they only read the tree, and keep what they have packed.
+"""
+
+import hmac
+import http.server
+import secrets
+import threading
+import urllib.parse
+
+from heapledger.report import _data, _page
+
+HOST = "127.0.0.1"
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+class Pieces:
+    """What there is to be had, each made once."""
+
+    def __init__(self, title, subject, confidential):
+        self._title = title
+        self._subject = subject
+        self._confidential = confidential
+        self._tree = _data.Tree(subject.snapshots)
+        self._made = {}
+        self._lock = threading.Lock()
+
+    def _once(self, key, make):
+        with self._lock:
+            if key not in self._made:
+                self._made[key] = make()
+            return self._made[key]
+
+    def _column(self, query):
+        """The bytes of a column; KeyError or ValueError for one that is not there."""
+        moment, capture = int(query["moment"]), int(query["capture"])
+        width = len(self._subject.captures)
+        if not (0 <= moment < len(self._subject.moments) and 0 <= capture < width):
+            raise KeyError(moment)
+        index = moment * width + capture
+        return self._once(index, lambda: _data.encode_column(self._tree, index))
+
+    def find(self, name, query):
+        """(content type, bytes), or None."""
+        try:
+            if name == "":
+                page = self._once("", lambda: _page.make(self._title, "", served=True).encode("utf-8", "replace"))
+                return "text/html; charset=utf-8", page
+            if name == "tree":
+                make = lambda: _data.encode_tree(self._subject, self._tree, self._confidential)  # noqa: E731
+                return "application/octet-stream", self._once("tree", make)
+            if name == "column":
+                return "application/octet-stream", self._column(dict(urllib.parse.parse_qsl(query)))
+        except (KeyError, ValueError):
+            pass
+        return None
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server_version = "heapledger"
+    sys_version = ""
+    timeout = 60
+
+    def _is_for_us(self, token):
+        hosts = {f"{name}:{self.server.server_port}" for name in (HOST, "localhost")}
+        return self.headers.get("Host") in hosts and hmac.compare_digest(token.encode(), self.server.token.encode())
+
+    def do_GET(self):
+        address = urllib.parse.urlsplit(self.path)
+        _, _, path = address.path.partition("/")
+        token, slash, name = path.partition("/")
+        found = None
+        if slash and self._is_for_us(token):
+            found = self.server.pieces.find(name, address.query)
+        self._answer(200 if found else 404, *(found or ("text/plain; charset=utf-8", b"There is nothing here.\n")))
+
+    do_HEAD = do_GET
+
+    def _answer(self, status, content_type, body):
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in _HEADERS.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format, *arguments):
+        pass  # the token is in every address
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, pieces, port=0):
+        super().__init__((HOST, port), _Handler)
+        self.pieces = pieces
+        self.token = secrets.token_urlsafe(24)
+
+    @property
+    def address(self):
+        return f"http://{HOST}:{self.server_port}/{self.token}/"
+
+    def handle_error(self, request, client_address):
+        pass  # a browser that has gone away

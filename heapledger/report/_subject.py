@@ -1,0 +1,106 @@
+"""What a report is about: one capture, the difference of two, or a series of captures of one process.
+
+    one file                          that capture
+    two files                         the difference: what has grown and shrunk from the first to the second
+    more, all of one process          a series, in the order of their times
+    more, of several processes        their sum, as everywhere else
+
+`merge`, `diff` and `series` say otherwise.
+"""
+
+import dataclasses
+import os
+
+import heapledger
+from heapledger.command import Failure, _inputs, _progress
+
+MOMENTS = ("live", "peak", "allocated")
+MANY_FILES = 10
+MANY_BYTES = 4 << 20  # a second's work
+
+
+@dataclasses.dataclass
+class Subject:
+    mode: str  # "one", "difference", "series"
+    captures: list
+    labels: list  # a name for each: the file's
+    moments: tuple  # those that all captures have
+    is_long: bool  # whether adding up its stacks takes so long that somebody should be told
+
+    @property
+    def snapshots(self):
+        """Moment by moment, for each all captures."""
+        return [getattr(capture, moment) for moment in self.moments for capture in self.captures]
+
+
+def _process_of(capture):
+    metadata = capture.metadata
+    return metadata.get("host"), metadata.get("pid"), tuple(metadata.get("command") or ())
+
+
+def _time_of(capture):
+    time = capture.metadata.get("time")
+    return time if isinstance(time, int) else 0
+
+
+def _are_series(captures):
+    """Whether these are of one process, at different times."""
+    processes = {_process_of(capture) for capture in captures}
+    times = {_time_of(capture) for capture in captures}
+    return len(processes) == 1 and None not in next(iter(processes)) and len(times) == len(captures)
+
+
+def _choose(captures, way):
+    if way is not None:
+        return way
+    if len(captures) == 1:
+        return "one"
+    if len(captures) == 2:
+        return "difference"
+    return "series" if _are_series(captures) else "merge"
+
+
+def _size_of(filename):
+    """Bytes; what cannot be read is noticed by whoever reads it."""
+    try:
+        return os.stat(filename).st_size
+    except OSError:
+        return 0
+
+
+def _load_all(filenames, is_long):
+    with _progress.show("reading", len(filenames), is_long) as progress:
+        captures = []
+        for filename in filenames:
+            captures.append(_inputs.load_one(filename))
+            progress.advance(1)
+        return captures
+
+
+def _merge(captures):
+    try:
+        return heapledger.Capture.merge(captures)
+    except (OverflowError, MemoryError, ValueError) as error:
+        raise Failure(f"cannot merge these files: {str(error) or 'there is not enough memory'}") from error
+
+
+def load(filenames, way=None):
+    """The subject of these files; `way` is None, "merge", "difference" or "series"."""
+    if way == "difference" and len(filenames) != 2:
+        raise Failure(f"a difference is that of two files, not of {len(filenames)}")
+    is_long = sum(map(_size_of, filenames)) > MANY_BYTES
+    captures = _load_all(filenames, is_long or len(filenames) > MANY_FILES)
+    way = _choose(captures, way)
+    labels = [os.path.basename(os.fsdecode(filename)) for filename in filenames]
+    if len(captures) == 1:
+        way = "one"
+    elif way == "merge":
+        way, captures, labels = "one", [_merge(captures)], [f"{labels[0]} and {len(labels) - 1} more"]
+    elif way == "series":
+        order = sorted(range(len(captures)), key=lambda index: _time_of(captures[index]))
+        captures = [captures[index] for index in order]
+        labels = [labels[index] for index in order]
+    moments = tuple(name for name in MOMENTS if all(getattr(capture, name) is not None for capture in captures))
+    if not moments:
+        raise Failure("the files have no moment in common")
+    return Subject(way, captures, labels, moments, is_long)

@@ -1,0 +1,87 @@
+// names.js: what locations are called and belong to, and which of them a search finds.
+
+class Names {
+  constructor(data) {
+    this.header = data.header;
+    this.places = data.places;
+    this.count = data.places.file.length;
+    this.texts = null;
+  }
+
+  file(location) {
+    return this.header.files[this.places.file[location]];
+  }
+  line(location) {
+    return this.places.line[location];
+  }
+  functionName(location) {
+    return this.header.functions[this.places.function[location]];
+  }
+  kind(location) {
+    return location === 0 ? "" : this.header.kinds[this.header.kindOfFile[this.places.file[location]]];
+  }
+  package(location) {
+    return this.header.packageOfFile[this.places.file[location]];
+  }
+
+  // The function, or the file where the function is not known.
+  label(location) {
+    if (location === 0) return "all";
+    return this.functionName(location) || shortFile(this.file(location));
+  }
+
+  place(location) {
+    return location === 0 ? "" : `${this.file(location)}:${this.line(location)}`;
+  }
+
+  // A byte for each location: 1 where the kind is one of those.
+  ofKinds(kinds) {
+    const found = new Uint8Array(this.count);
+    for (let location = 1; location < this.count; location++) found[location] = kinds.has(this.kind(location)) ? 1 : 0;
+    return found;
+  }
+
+  // A byte for each location, or null where there is nothing to search for.
+  search(text) {
+    const accepts = matcher(text);
+    if (accepts === null) return null;
+    if (this.texts === null) {
+      this.texts = [""];
+      for (let location = 1; location < this.count; location++)
+        this.texts.push(`${this.functionName(location)} ${this.place(location)}`);
+    }
+    const found = new Uint8Array(this.count);
+    for (let location = 1; location < this.count; location++) found[location] = accepts(this.texts[location]) ? 1 : 0;
+    return found;
+  }
+}
+
+// All words must be there, in any case; between slashes it is a regular expression.
+function matcher(text) {
+  const trimmed = text.trim();
+  if (trimmed === "") return null;
+  if (trimmed.length > 2 && trimmed.startsWith("/") && trimmed.endsWith("/")) {
+    try {
+      const pattern = new RegExp(trimmed.slice(1, -1), "i");
+      return (name) => pattern.test(name);
+    } catch {
+      return () => false;
+    }
+  }
+  const words = trimmed.toLowerCase().split(/\s+/);
+  return (name) => {
+    const lowered = name.toLowerCase();
+    return words.every((word) => lowered.includes(word));
+  };
+}
+
+// What stacks with a frame that was found weigh, and in how many frames.
+function weightOfMatch(tree, found, weights) {
+  const covered = new Uint8Array(tree.count);
+  let weight = 0;
+  for (let node = 1; node < tree.count; node++) {
+    covered[node] = covered[tree.parents[node]] | found[tree.locations[node]];
+    if (covered[node]) weight += weights.own[node];
+  }
+  return weight;
+}

@@ -1,0 +1,70 @@
+// text.js: numbers and names for people. Text enters the page as text nodes only, never as markup.
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+
+function bytesText(number) {
+  let unit = 0,
+    rest = Math.abs(number);
+  while (rest >= 999.95 && unit < UNITS.length - 1) {
+    rest /= 1024;
+    unit++;
+  }
+  const digits = unit === 0 ? rest.toFixed(0) : rest.toFixed(rest < 9.995 ? 2 : 1);
+  return `${number < 0 ? "−" : ""}${digits} ${UNITS[unit]}`;
+}
+
+function countText(number) {
+  return `${number < 0 ? "−" : ""}${Math.abs(number).toLocaleString("en")}`;
+}
+
+function amountText(number, measure) {
+  return measure === "bytes" ? bytesText(number) : countText(number);
+}
+
+function changeText(number, measure) {
+  return number > 0 ? `+${amountText(number, measure)}` : amountText(number, measure);
+}
+
+function shareText(part, whole) {
+  if (!(whole > 0)) return "";
+  const share = (100 * part) / whole;
+  return `${share < 0.05 && share > 0 ? "<0.1" : share.toFixed(1)}%`;
+}
+
+// A file of a library without the place where libraries are.
+function shownFile(name) {
+  const found = /(?:\/(?:site|dist)-packages\/|\/lib(?:64)?\/python\d[\d.]*t?\/)(?!site-packages\/)(.+)$/.exec(name);
+  return found === null ? name : found[1];
+}
+
+function shortFile(name) {
+  const parts = name.split("/");
+  return parts.length > 2 && !name.startsWith("<") ? parts.slice(-2).join("/") : name;
+}
+
+// Control characters, and marks that turn the direction of writing, become visible instead of being obeyed.
+function plainText(text) {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, (letter) => `\\u{${letter.codePointAt(0).toString(16)}}`);
+}
+
+function element(name, attributes = {}, ...content) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (value === true) made.setAttribute(key, "");
+    else if (value !== false && value !== null && value !== undefined) made.setAttribute(key, value);
+  }
+  made.append(...content);
+  return made;
+}
+
+// Replace what is in an element without taking the focus from a part of it that comes again, under the same data-key.
+function refill(parent, ...content) {
+  const key = parent.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
+  parent.replaceChildren(...content);
+  if (key !== undefined) parent.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus();
+}
+
+function byId(id) {
+  return document.getElementById(id);
+}

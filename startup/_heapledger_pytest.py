@@ -1,0 +1,78 @@
+"""What pytest imports at each start where heapledger is installed: options, markers, and nothing else.
+
+This module is not part of the package, because importing anything of the package loads all of it, and a test run that
+does not ask for heapledger should not pay for that. The plugin proper is heapledger.pytest_plugin.
+"""
+
+import pytest
+
+MARKERS = ("limit_memory", "limit_leaks")
+OTHER = "memray_manager"  # what pytest-memray registers
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("heapledger", "memory of tests, by heapledger")
+    group.addoption("--heapledger", action="store_true", help="measure all tests; list the largest ones at the end")
+    group.addoption(
+        "--heapledger-top", type=int, default=10, metavar="N", help="how many tests, and lines of a test, to list (10)"
+    )
+    group.addoption(
+        "--heapledger-nframe", type=int, default=10, metavar="N", help="frames of each traceback to keep (10)"
+    )
+    group.addoption(
+        "--heapledger-warmup",
+        type=int,
+        default=0,
+        metavar="N",
+        help="call each test function N times before it is measured (0)",
+    )
+    group.addoption(
+        "--heapledger-baseline",
+        metavar="FILE",
+        help="fail tests that need more than FILE says; tests that are not there yet are added",
+    )
+    group.addoption("--heapledger-update", action="store_true", help="write what was measured into the baseline")
+    group.addoption(
+        "--heapledger-tolerance",
+        type=float,
+        default=0.0,
+        metavar="PERCENT",
+        help="by how much a test may exceed its baseline (0)",
+    )
+
+
+def pytest_configure(config):
+    for text in (
+        "limit_memory(size): fail the test if its peak is more than this above its start, e.g. '24 MB'",
+        "limit_leaks(size, *, filter=None, warmup=2, rounds=3): fail the test if each call leaves more behind",
+    ):
+        config.addinivalue_line("markers", text)
+    if config.option.heapledger_update and not config.option.heapledger_baseline:
+        raise pytest.UsageError("--heapledger-update needs --heapledger-baseline FILE")
+    if config.option.heapledger or config.option.heapledger_baseline:
+        load(config)
+
+
+def load(config):
+    """Import and register the plugin proper, once."""
+    if config.pluginmanager.hasplugin("heapledger-plugin"):
+        return
+    from heapledger.pytest_plugin import Plugin
+
+    config.pluginmanager.register(Plugin(config, not config.pluginmanager.hasplugin(OTHER)), "heapledger-plugin")
+
+
+def pytest_collection_finish(session):
+    config = session.config
+    if not any(item.get_closest_marker(name) for item in session.items for name in MARKERS):
+        return
+    if config.pluginmanager.hasplugin(OTHER):
+        config.issue_config_time_warning(
+            pytest.PytestWarning(
+                "limit_memory and limit_leaks are left to pytest-memray, which is active too; "
+                "with -p no:memray heapledger checks them"
+            ),
+            stacklevel=2,
+        )
+        return
+    load(config)

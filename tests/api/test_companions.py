@@ -1,0 +1,371 @@
+"""Other tools in the process: whatever they do to allocators, references, frames and stacks, tracebacks are right.
+
+Each test has a child of its own, in which random_stacks compares tracebacks with walks by sys._getframe.
+"""
+
+import importlib.util
+import pathlib
+import sys
+import textwrap
+
+import extension
+import pytest
+from children import run
+
+HERE = pathlib.Path(__file__).parent
+BUILD = HERE.parent.parent / "build"
+LIMITS = [1, 12]
+
+PRELUDE = """
+import sys
+sys.path[1:1] = sys.argv[1:3]
+import heapledger, random_stacks
+limit = int(sys.argv[3])
+
+def consistent():
+    assert heapledger._validate() is None, heapledger._validate()
+    assert heapledger.lost_records() == 0
+"""
+
+
+@pytest.fixture(scope="module")
+def companion(tmp_path_factory):
+    """A folder with the extension module that plays the other tool."""
+    return extension.build(tmp_path_factory.mktemp("companion"), name="companion", source=HERE / "companion.c")
+
+
+def beside(source, *arguments, folder="", limit=12, **environment):
+    source = PRELUDE + textwrap.dedent(source) + "\nconsistent()\n"
+    return run(source, HERE, folder, limit, *arguments, environment=environment, timeout=120)
+
+
+def needs(module):
+    missing = importlib.util.find_spec(module) is None
+    return pytest.mark.skipif(missing, reason=f"{module} is not installed: there is no wheel for this interpreter")
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_alone(limit):
+    """The program itself, so that a failure beside another tool can be told from one without."""
+    beside("heapledger.start(limit); random_stacks.check(1); random_stacks.check(2)", limit=limit)
+
+
+# Allocator hooks
+
+
+@pytest.mark.parametrize("where", ["below", "above", "above and gone", "in between"])
+def test_allocator_hooks(companion, where):
+    """Both see every call, wherever the other one is; one that goes puts back what it found and may take ours along."""
+    beside(
+        """
+        import companion
+        where = sys.argv[4]
+        if where in ("below", "in between"):
+            companion.push_allocator()
+        heapledger.start(limit)
+        if where == "in between":
+            import tracemalloc
+            tracemalloc.start(2)
+        if where.startswith("above"):
+            companion.push_allocator()
+        before = companion.allocator_calls()
+        allocated = heapledger.allocated()[1]
+        random_stacks.check(3)
+        kept = [bytearray(5000) for _ in range(1000)]
+        allocated = heapledger.allocated()[1] - allocated
+        seen = companion.allocator_calls()[0] - before[0]
+        # What an allocator takes for itself (arenas, large blocks) passes by a hook below ours only. Our own work and
+        # objects from freelists differ by a little.
+        assert seen > 0.5 * allocated, (seen, allocated)
+        if where == "above and gone":
+            companion.pop_allocator()
+            heapledger.start()
+        elif where == "in between":
+            tracemalloc.stop()
+        random_stacks.check(4)
+        consistent()
+        del kept
+        released = companion.allocator_calls()[1]
+        heapledger.stop()
+        bytearray(5000)
+        if where == "below":
+            assert companion.allocator_calls()[1] > released
+        """,
+        where,
+        folder=companion,
+    )
+
+
+# The reference tracer
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="no reference tracer before 3.13")
+@pytest.mark.parametrize("where", ["below", "above", "above, without calling ours"])
+def test_reference_tracer(companion, where):
+    """The other tracer is told of every object, and ours attributes objects from freelists to their new lines."""
+    beside(
+        """
+        import companion
+        where = sys.argv[4]
+        if where == "below":
+            companion.set_tracer(True)
+        heapledger.start(limit)
+        if where != "below":
+            companion.set_tracer(where == "above")
+        def objects():
+            return [float(str(number)) for number in range(50)]
+        def freelist_is_attributed():
+            objects()
+            return all(found is None or found[-1].lineno == objects.__code__.co_firstlineno + 1
+                       for found in map(heapledger.get_object_traceback, objects()))
+        created, destroyed = companion.tracer_calls()
+        objects()
+        assert companion.tracer_calls()[0] - created >= 50
+        assert companion.tracer_calls()[1] - destroyed >= 50
+        if where == "above, without calling ours":
+            heapledger.take_snapshot()   # finds that ours is not reached, and puts it on top
+            created = companion.tracer_calls()[0]
+            objects()
+            assert companion.tracer_calls()[0] - created >= 50
+        assert freelist_is_attributed()
+        random_stacks.check(5)
+        assert companion.tracer_is_on_top() == (where == "above")
+        if where == "above":
+            companion.remove_tracer()
+            assert freelist_is_attributed()
+        heapledger.stop()
+        if where != "above":
+            assert companion.tracer_is_on_top()
+            created = companion.tracer_calls()[0]
+            objects()
+            assert companion.tracer_calls()[0] - created >= 50
+        """,
+        where,
+        folder=companion,
+    )
+
+
+# Frame evaluation, the JIT
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_frame_evaluator(companion, limit):
+    """Debuggers and compilers evaluate frames themselves (PEP 523): each call is then a call in C, too."""
+    beside(
+        """
+        import companion
+        heapledger.start(limit)
+        for seed in range(4):
+            companion.set_evaluator(seed % 2)
+            random_stacks.check(seed)
+        assert companion.set_evaluator(False) > 1000
+        """,
+        folder=companion,
+        limit=limit,
+    )
+
+
+@pytest.mark.skipif(
+    not (hasattr(sys, "_jit") and sys._jit.is_available()), reason="this interpreter was built without a JIT"
+)
+@pytest.mark.parametrize("limit", LIMITS)
+def test_jit(limit):
+    """Machine code made at run time keeps frames and instruction pointers only as far as it must."""
+    beside(
+        """
+        assert sys._jit.is_enabled()
+        heapledger.start(limit)
+        for _ in range(3):
+            random_stacks.check(7, rounds=60)   # the same again and again, until it is hot
+        def hot(number):
+            for turn in range(number):
+                made = bytes(3000); line = sys._getframe().f_lineno
+                if turn % 100 == 0:
+                    assert heapledger.get_object_traceback(made)[-1].lineno == line
+        hot(20_000)
+        """,
+        limit=limit,
+        PYTHON_JIT="1",
+    )
+
+
+# Profilers and tracers
+
+WATCHERS = {
+    "setprofile": """
+        def watch(frame, event, argument):
+            seen.append(bytes(100))
+            del seen[:-10]
+        sys.setprofile(watch)
+    """,
+    "settrace": """
+        def watch(frame, event, argument):
+            seen.append([frame.f_lineno, event])
+            del seen[:-10]
+            frame.f_trace_opcodes = len(seen) % 2 == 0
+            return watch
+        sys.settrace(watch)
+    """,
+    "monitoring": """
+        events = sys.monitoring.events
+        sys.monitoring.use_tool_id(3, "test")
+        wanted = [events.PY_START, events.PY_RETURN, events.LINE, events.INSTRUCTION, events.CALL]
+        for event in wanted:
+            sys.monitoring.register_callback(3, event, lambda *arguments: seen.append(bytes(100)))
+        sys.monitoring.set_events(3, sum(wanted))
+    """,
+    "cProfile": """
+        import cProfile
+        profile = cProfile.Profile()
+        profile.enable()
+        seen.append(profile)
+    """,
+}
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("watcher", WATCHERS)
+def test_profilers_and_tracers(watcher, limit):
+    """Callbacks run between a frame's instructions, which are rewritten for them."""
+    if watcher == "monitoring" and sys.version_info < (3, 12):
+        pytest.skip("no sys.monitoring before 3.12")
+    before = "heapledger.start(limit)\nrandom_stacks.check(8, rounds=10)\nseen = []\n"
+    after = "random_stacks.check(9, rounds=15)\nassert seen\n"
+    beside(before + textwrap.dedent(WATCHERS[watcher]) + after, limit=limit)
+
+
+@needs("coverage")
+@pytest.mark.parametrize("core", ["ctrace", "pytrace", "sysmon"])
+def test_coverage(core, tmp_path):
+    if core == "sysmon" and sys.version_info < (3, 12):
+        pytest.skip("no sys.monitoring before 3.12")
+    beside(
+        """
+        import coverage
+        heapledger.start(limit)
+        measured = coverage.Coverage(data_file=None, config_file=False)
+        measured.start()
+        import colorsys
+        colorsys.rgb_to_hsv(1, 2, 3)
+        random_stacks.check(10, rounds=15)
+        measured.stop()
+        lines = measured.get_data().lines(random_stacks.__file__)
+        assert len(lines) > 50, lines
+        """,
+        COVERAGE_CORE=core,
+    )
+
+
+@needs("debugpy")
+def test_debugger():
+    """debugpy in the process, tracing this thread, with nobody connected."""
+    beside(
+        """
+        import debugpy
+        heapledger.start(limit)
+        debugpy.listen(("127.0.0.1", 0), in_process_debug_adapter=True)
+        debugpy.trace_this_thread(True)
+        random_stacks.check(11, rounds=15)
+        import os
+        consistent()
+        os._exit(0)  # the adapter's threads would keep the process waiting
+        """
+    )
+
+
+# Stacks that are switched
+
+
+@needs("greenlet")
+@pytest.mark.parametrize("limit", [1, 3, 12])
+def test_greenlets(limit):
+    """Greenlets copy the C stack and exchange the chain of frames at any moment, in several threads."""
+    beside(
+        """
+        import functools, greenlet, random, threading
+        heapledger.start(limit)
+
+        def many(seed):
+            source = random.Random(seed)
+            running, problems, finished = [], [], []
+            main = greenlet.getcurrent()
+            def pause():
+                # Looking at a sleeper's frames makes greenlet rewrite their links.
+                other = source.choice(running)
+                if other.gr_frame is not None and source.random() < 0.3:
+                    other.gr_frame.f_back
+                if source.random() < 0.1:
+                    main.switch()
+                elif not other.dead:
+                    other.switch()
+            def work(number):
+                try:
+                    finished.append(random_stacks.check(number, rounds=6, pause=pause))
+                except BaseException as error:
+                    problems.append(error)
+                    raise
+            running.extend(greenlet.greenlet(functools.partial(work, seed + number)) for number in range(6))
+            while not problems and not all(one.dead for one in running):
+                source.choice([one for one in running if not one.dead]).switch()
+            assert len(finished) == 6, (finished, problems)
+
+        many(0)
+        threads = [threading.Thread(target=many, args=(number,)) for number in (100, 200)]
+        failed = []
+        threading.excepthook = lambda details: failed.append(details.exc_value)
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failed, failed
+        """,
+        limit=limit,
+    )
+
+
+@needs("gevent")
+@pytest.mark.parametrize("limit", LIMITS)
+def test_gevent(limit):
+    """A loop of gevent that switches at every pause, with the standard library patched."""
+    beside(
+        """
+        from gevent import monkey
+        monkey.patch_all()
+        import gevent, random, threading, time
+        heapledger.start(limit)
+        source = random.Random(1)
+        def pause():
+            gevent.sleep(0 if source.random() < 0.9 else 0.001)
+        jobs = [gevent.spawn(random_stacks.check, seed, rounds=5, pause=pause) for seed in range(8)]
+        patched = threading.Thread(target=random_stacks.check, args=(50, 5), kwargs={"pause": lambda: time.sleep(0)})
+        patched.start()
+        real = gevent.get_hub().threadpool.spawn(random_stacks.check, 60, rounds=5)
+        gevent.joinall(jobs, raise_error=True)
+        patched.join()
+        assert real.get() > 5
+        """,
+        limit=limit,
+    )
+
+
+# Another malloc
+
+
+def test_jemalloc():
+    """Preloaded, it hands out other addresses than the C library's: blocks of any alignment and far apart."""
+    found = [*BUILD.glob("jemalloc/**/libjemalloc.so.2"), *pathlib.Path("/usr/lib").glob("*/libjemalloc.so.2")]
+    if not found:
+        pytest.skip("libjemalloc2 is not there; tools/jemalloc fetches it on Debian")
+    for allocator in ("pymalloc", "malloc"):
+        beside(
+            """
+            assert "jemalloc" in open("/proc/self/maps").read()
+            heapledger.start(limit)
+            random_stacks.check(12)
+            blocks = [bytearray(size) for size in range(1, 200_000, 997)]
+            blocks = [block + b"x" for block in blocks]
+            del blocks[::2]
+            """,
+            LD_PRELOAD=str(found[0]),
+            PYTHONMALLOC=allocator,
+        )

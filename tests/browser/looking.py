@@ -1,0 +1,78 @@
+"""What tests do with a page: where frames are, what they are called, what is painted there."""
+
+ROW = 21
+
+
+def choose(page, group, value):
+    page.click(f"#{group} button[data-value={value}]")
+
+
+def point(page, row, x=12):
+    page.locator("#canvas").scroll_into_view_if_needed()
+    box = page.locator("#canvas").bounding_box()
+    return box["x"] + x, box["y"] + row * ROW + ROW // 2
+
+
+def click_row(page, row, x=12):
+    """Click on a frame; the heaviest of a row is the leftmost."""
+    page.mouse.click(*point(page, row, x))
+
+
+def hover_row(page, row, x=12):
+    """The name in the box that shows beside the pointer."""
+    page.mouse.move(*point(page, row, x))
+    return page.locator("#tip b").text_content()
+
+
+def names_down(page, most=20):
+    """The names of the leftmost frames, from the first row down."""
+    names = []
+    for row in range(min(most, int(page.evaluate("document.getElementById('graph-space').offsetHeight")) // ROW)):
+        names.append(hover_row(page, row))
+    return names
+
+
+def colour_at(page, row, x):
+    """(red, green, blue) of the canvas, beside the label."""
+    return page.evaluate(
+        """([row, x]) => {
+            const canvas = document.getElementById("canvas"), ratio = window.devicePixelRatio;
+            const copy = new OffscreenCanvas(1, 1).getContext("2d");
+            copy.drawImage(canvas, x * ratio, (row * 21 + 2) * ratio, 1, 1, 0, 0, 1, 1);
+            return [...copy.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+        }""",
+        [row, x],
+    )
+
+
+def address(page):
+    """What the address says after the #."""
+    return page.evaluate("location.hash")
+
+
+def path(page):
+    return [button.text_content() for button in page.locator("#path button").all()]
+
+
+def focused(page):
+    return page.locator("#focused").text_content()
+
+
+def totals(page):
+    names = [item.text_content() for item in page.locator("#totals dt").all()]
+    values = [item.evaluate("element => element.firstChild.textContent") for item in page.locator("#totals dd").all()]
+    return dict(zip(names, values, strict=True))
+
+
+def rows(page):
+    """The table: [[cell, ...], ...]."""
+    return page.evaluate(
+        """[...document.querySelectorAll("#table tbody tr")].map(
+            (row) => [...row.cells].map((cell) => cell.innerText.trim()))"""
+    )
+
+
+def wait_for_table(page, text):
+    page.wait_for_function(
+        "text => document.getElementById('table').innerText.includes(text)", arg=text, timeout=10_000
+    )

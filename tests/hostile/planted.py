@@ -1,0 +1,287 @@
+"""Bugs on purpose: each makes the test that is there to find it fail, or this program does.
+
+    tools/with-interpreter 3.11 python tests/hostile/planted.py [NAME...]
+
+A planted bug is a change of a few words in one source file. It is made in a copy of the sources below build/, which is
+built there and used for nothing else; so the product never has any of this in it. The words must occur exactly once: a
+bug that no longer fits is a failure too. Bugs that need a newer interpreter than this one are left out, and said so.
+"""
+
+import dataclasses
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import sysconfig
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+VERSION = sysconfig.get_python_version()
+COPY = ROOT / "build" / f"planted-{VERSION}"
+BUILD, STAGE = COPY / "build", COPY / "build" / "stage"
+TIMEOUT = 300
+ATTEMPTS = 3  # with other seeds: some bugs show by chance
+
+
+@dataclasses.dataclass
+class Bug:
+    family: str  # what must find it
+    what: str
+    file: str
+    old: str
+    new: str
+    kind: str = "stress"  # stress, failing, memcheck, or the name of a test of the core
+    oldest: tuple = (3, 11)
+
+
+BUGS = [
+    Bug(
+        "raw_threads",
+        "a block leaves the ledger after it was freed, when its address may be another's",
+        "src/cpython/hooks.c",
+        "    visit(leave, which != PYMEM_DOMAIN_RAW, block, 0, NULL);\n    hl_hooks_this_thread.inside = true;\n"
+        "    original->free(original->ctx, block);\n    hl_hooks_this_thread.inside = false;\n",
+        "    hl_hooks_this_thread.inside = true;\n    original->free(original->ctx, block);\n"
+        "    hl_hooks_this_thread.inside = false;\n    visit(leave, which != PYMEM_DOMAIN_RAW, block, 0, NULL);\n",
+    ),
+    Bug(
+        "forks",
+        "the child keeps its parent's name, so that what both hold counts twice",
+        "src/cpython/tracer.c",
+        "        hl_ledger_inherit(&hl_hooks_ledger);",
+        "        (void)hl_ledger_inherit;",
+    ),
+    Bug(
+        "interpreters",
+        "an interpreter with a GIL of its own goes in by the main one's side",
+        "src/cpython/frames_here.h",
+        "return *thread != NULL && (*thread)->interp == main_interpreter;",
+        "return *thread != NULL;",
+        oldest=(3, 12),
+    ),
+    Bug(
+        "interpreters",
+        "a sub-interpreter's blocks are attributed to the frames of whoever called it",
+        "src/cpython/frames_311.c",
+        "*thread = attached || holder == hl_frames_detached() ? holder : NULL;",
+        "*thread = attached ? hl_frames_detached() : holder == hl_frames_detached() ? holder : NULL;",
+    ),
+    Bug(
+        "signals",
+        "a sleep that a signal has ended early is taken for the lock",
+        "src/core/lock.h",
+        "    while (seen != 0) {\n        hl_os_sleep_while(&lock->word, 2);\n"
+        "        seen = atomic_exchange_explicit(&lock->word, 2, memory_order_acquire);\n    }",
+        "    if (seen != 0)\n        hl_os_sleep_while(&lock->word, 2);",
+    ),
+    Bug(
+        "finalizers",
+        "whatever a thread allocates while it is in one of our functions is taken for ours",
+        "src/cpython/hooks.c",
+        "HL_UNLIKELY(frame == hl_hooks_this_thread.own_frame)",
+        "HL_UNLIKELY(hl_hooks_this_thread.own_frame != NULL)",
+    ),
+    Bug(
+        "codes",
+        "what was learnt of a code object outlives it",
+        "src/core/codes.c",
+        "    hl_code_id id = hl_codes_find(codes, address);\n    if (id != 0)\n        forget(codes, book, id);",
+        "    (void)codes, (void)book, (void)address;",
+    ),
+    Bug(
+        "recursion",
+        "callers below the newest frame are not checked",
+        "src/cpython/shadow_sync.h",
+        "check(shadow, ledger, top, shadow->window - fresh);",
+        "check(shadow, ledger, top, fresh == 0 ? 1 : shadow->window - fresh);",
+    ),
+    Bug(
+        "generators",
+        "the caller of a frame that was seen before is taken to be the same",
+        "src/cpython/shadow_sync.h",
+        "        if (HL_UNLIKELY(f->previous != expected) && hl_frames_complete(f->previous) != expected)\n"
+        "            return UINT32_MAX;\n",
+        "",
+    ),
+    Bug(
+        "exits",
+        "the interpreter's end closes the ledger, but hooks go on",
+        "src/cpython/tracer.c",
+        "    atomic_store(&hl_hooks_tracing, false);\n",
+        "",
+    ),
+    Bug(
+        "limits",
+        "no memory for the map's pages is not noticed",
+        "src/core/os.c",
+        "    if (pages == MAP_FAILED)\n        pages = NULL;\n    else\n",
+        "    if (pages != MAP_FAILED)\n",
+    ),
+    Bug(
+        "observers",
+        "a block goes back to the allocator of another domain",
+        "src/cpython/hooks.c",
+        "    visit(leave, which != PYMEM_DOMAIN_RAW, block, 0, NULL);\n",
+        "    visit(leave, which != PYMEM_DOMAIN_RAW, block, 0, NULL);\n    original = original_of(PYMEM_DOMAIN_RAW);\n",
+    ),
+    Bug(
+        "failing",
+        "a domain that cannot be hooked is passed over",
+        "src/cpython/hooks.c",
+        "            return HL_NO_MEMORY;\n        PyMemAllocatorEx ours",
+        "            continue;\n        PyMemAllocatorEx ours",
+        "failing",
+    ),
+    Bug(
+        "asan",
+        "a snapshot has room for one row less than it says",
+        "src/core/snapshot.c",
+        "hl_os_alloc(rows, sizeof *made->rows);",
+        "hl_os_alloc(rows - (rows > 0), sizeof *made->rows);",
+        "filter_address_undefined",
+    ),
+    Bug(
+        "memcheck",
+        "a snapshot has room for half of its rows",
+        "src/core/snapshot.c",
+        "hl_os_alloc(rows, sizeof *made->rows);",
+        "hl_os_alloc(rows / 2, sizeof *made->rows);",
+        "memcheck",
+    ),
+    Bug(
+        "tsan",
+        "a pin is dropped without the lock of the pins",
+        "src/core/book.c",
+        "    hl_lock_take(&hl_book_pin_lock);\n    uint32_t at = first_pin_after(book, pin - 1);\n"
+        "    if (--book->pins[at].held == 0) {",
+        "    uint32_t at = first_pin_after(book, pin - 1);\n    bool last = --book->pins[at].held == 0;\n"
+        "    hl_lock_take(&hl_book_pin_lock);\n    at = first_pin_after(book, pin - 1);\n    if (last) {",
+        "threads_thread",
+    ),
+    Bug(
+        "fuzz_linetable",
+        "a number at the end of the table is read past it",
+        "src/core/linetable.c",
+        "at < end && shift < 36",
+        "shift < 36",
+        "fuzz_linetable",
+    ),
+    Bug(
+        "fuzz_filter",
+        "a row of another domain is tried as well",
+        "src/core/filter.c",
+        "        if (!of->any_domain && of->domain != row->domain)\n            continue;\n",
+        "        (void)of;\n",
+        "fuzz_filter",
+    ),
+    Bug(
+        "fuzz_ledger",
+        "a block that takes another's address leaves that one in the totals",
+        "src/core/ledger.h",
+        "    if (HL_UNLIKELY(stale.site != 0))\n        hl_ledger_count_out(ledger, stale.address, stale.site);\n",
+        "",
+        "fuzz_ledger",
+    ),
+    Bug(
+        "fuzz_hlsnap",
+        "a row may name a stack that does not exist",
+        "src/core/hlsnap_read.c",
+        "    if (stack >= r->stacks.count)\n",
+        "    if (stack > r->stacks.count)\n",
+        "fuzz_hlsnap",
+    ),
+]
+
+
+def environment(**more):
+    return {**os.environ, "PYTHONPATH": str(STAGE), **more}
+
+
+def run(*command, **more):
+    """Whether the command ended well within the time."""
+    try:
+        child = subprocess.run(
+            list(map(str, command)), capture_output=True, text=True, timeout=TIMEOUT, env=environment(**more), cwd=COPY
+        )
+    except subprocess.TimeoutExpired:
+        return False
+    return child.returncode == 0
+
+
+def must(*command):
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{command}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}")
+
+
+def passes(bug, seed):
+    """Does the test that should find the bug pass?"""
+    if bug.kind == "stress":
+        program = ROOT / "tests" / "stress" / f"{bug.family}.py"
+        return run(sys.executable, "-W", "ignore", program, "3", seed)
+    if bug.kind == "failing":
+        return run(sys.executable, ROOT / "tests" / "hostile" / "failing.py")
+    if bug.kind == "memcheck":
+        suppressions = f"--suppressions={ROOT / 'tests' / 'hostile' / 'memcheck.supp'}"
+        program = ROOT / "tests" / "hostile" / "everything.py"
+        command = ["valgrind", "--quiet", "--error-exitcode=9", suppressions, sys.executable, program]
+        return run(*command, PYTHONMALLOC="malloc")
+    return run("meson", "test", "-C", BUILD, bug.kind)
+
+
+def copy_sources():
+    """Only what has changed, so that only that is compiled again."""
+    COPY.mkdir(parents=True, exist_ok=True)
+    names = ["meson.build", "pyproject.toml", "heapledger", "startup", "src", "tests/core", "tests/fuzz"]
+    for name in names:
+        for source in [ROOT / name, *(ROOT / name).rglob("*")]:
+            target = COPY / source.relative_to(ROOT)
+            if source.is_dir():
+                target.mkdir(parents=True, exist_ok=True)
+            elif not target.exists() or target.read_bytes() != source.read_bytes():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, target)
+    if not (BUILD / "build.ninja").exists():
+        options = [f"-Dpython.{kind}libdir={STAGE}" for kind in ("pure", "plat")]
+        options += ["-Db_lto=false", "-Db_ndebug=false", "-Dbuildtype=debugoptimized", "-Dc_args=-DHL_FAULTS"]
+        must("meson", "setup", BUILD, COPY, f"--prefix={STAGE}", *options)
+
+
+def plant(bug):
+    path = COPY / bug.file
+    text = path.read_text()
+    if text.count(bug.old) != 1:
+        sys.exit(f"{bug.family}: the place for '{bug.what}' is not in {bug.file} exactly once any more")
+    path.write_text(text.replace(bug.old, bug.new))
+
+
+def fits(bug):
+    if bug.file.endswith("frames_311.c"):
+        return VERSION == "3.11"
+    return sys.version_info >= bug.oldest
+
+
+def main():
+    wanted = [bug for bug in BUGS if len(sys.argv) == 1 or bug.family in sys.argv[1:]]
+    unseen = []
+    for bug in wanted:
+        if not fits(bug):
+            print(f"{bug.family:15} left out on {VERSION}: {bug.what}", flush=True)
+            continue
+        start = time.monotonic()
+        copy_sources()
+        plant(bug)
+        must("meson", "install", "-C", BUILD, "--quiet")
+        found = not all(passes(bug, seed) for seed in range(1, ATTEMPTS + 1))
+        seconds = time.monotonic() - start
+        print(f"{bug.family:15} {'found' if found else 'NOT FOUND'} in {seconds:.0f} s: {bug.what}", flush=True)
+        if not found:
+            unseen.append(bug.family)
+    copy_sources()
+    if unseen:
+        sys.exit(f"bugs that no test has found: {', '.join(unseen)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""The magics in a real notebook: executed by nbclient, in a real kernel on the loopback interface.
+
+Runs by tools/check-notebooks, in an environment that has Jupyter.
+"""
+
+import pathlib
+import re
+
+import pytest
+
+nbclient = pytest.importorskip("nbclient", reason="there is no Jupyter here; tools/check-notebooks has it")
+nbformat = pytest.importorskip("nbformat")
+
+CELLS = [
+    "%load_ext heapledger",
+    "%%heapledger\nkept = [bytes(1000) for _ in range(1000)]\npassing = bytes(3_000_000)\ndel passing\nlen(kept)",
+    "%%heapledger --no-graph --top 1\ndef make():\n    return bytes(2_000_000)\nblock = make()",
+    "%%heapledger --no-graph\nimport asyncio\nawait asyncio.sleep(0)\nlater = bytes(1_500_000)",
+    "%heapledger_diff",
+    "more = [bytes(500) for _ in range(2000)]",
+    "%heapledger_diff --top 3",
+    "%heapledger_diff stop\nimport heapledger\nheapledger.is_tracing()",
+    "%%heapledger --no-graph\n1 / 0",
+]
+DOCUMENT = pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "notebooks.md"
+BLOCKS = re.findall(r"(?:^    .*\n)+", DOCUMENT.read_text(), re.MULTILINE)
+IN_DOCUMENT = [block.replace("\n    ", "\n").strip() for block in BLOCKS]
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory):
+    """For each cell all its outputs: (text, html or None)."""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS + IN_DOCUMENT])
+    folder = tmp_path_factory.mktemp("notebook")
+    nbclient.NotebookClient(
+        notebook, timeout=60, allow_errors=True, resources={"metadata": {"path": str(folder)}}
+    ).execute()
+    found = []
+    for cell in notebook.cells:
+        data = [output.get("data", {}) for output in cell.outputs]
+        text = "\n".join(one.get("text/plain", "") for one in data)
+        text += "".join(output.get("text", "") + output.get("ename", "") for output in cell.outputs)
+        found.append((text, "".join(one.get("text/html", "") for one in data)))
+    return found
+
+
+def test_a_cell(outputs):
+    text, page = outputs[1]
+    assert "1000" in text  # the cell's own result
+    title = re.search(r"peak \+(\S+) MiB, allocated (\S+) MiB in (\d+) blocks, left behind (\S+) (\S+)", text)
+    assert title, text
+    assert 3.7 < float(title[1]) < 4.2 and 3.7 < float(title[2]) < 4.2 and int(title[3]) >= 1001
+    assert title[5] == "KiB" and 990 < float(title[4]) < 1100
+    rows = text.splitlines()[-2:]
+    assert "passing = bytes(3_000_000)" in rows[0] and "kept = [bytes(1000) for _ in range(1000)]" in rows[1]
+    assert "<table>" in page and "passing = bytes(3_000_000)" in page
+    assert page.count("<iframe") == 1 and 'sandbox="allow-scripts"' in page and "&lt;script" in page
+
+
+def test_the_line_of_the_cell_that_led_there(outputs):
+    text, page = outputs[2]
+    assert "return bytes(2_000_000)" in text.splitlines()[-1] and "iframe" not in page
+
+
+def test_await_in_a_cell(outputs):
+    assert "a magic cannot await" in outputs[3][0] and "left behind" not in outputs[3][0]
+
+
+def test_differences(outputs):
+    assert "the next %heapledger_diff" in outputs[4][0]
+    text, page = outputs[6]
+    assert re.search(r"since the last time: \+\d+ KiB, \+\d+ blocks", text), text
+    assert "more = [bytes(500) for _ in range(2000)]" in text and "more = [" in page
+    assert "False" in outputs[7][0]
+
+
+def test_the_document(outputs):
+    found = outputs[len(CELLS) :]
+    assert len(found) == 4 and not any("Error" in text for text, _ in found)
+    assert "rows = [bytes(1000) for _ in range(1000)]" in found[1][1] and "<iframe" in found[1][1]
+
+
+def test_a_cell_that_fails(outputs):
+    assert "ZeroDivisionError" in outputs[8][0] and "left behind" in outputs[8][0]

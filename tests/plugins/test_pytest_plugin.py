@@ -1,0 +1,313 @@
+"""The pytest plugin, in real runs of pytest: each in a process of its own."""
+
+import concurrent.futures
+import importlib.util
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+TIMEOUT = 120
+OTHERS = ("asyncio", "xdist", "memray", "cacheprovider")  # plugins that are left out unless a test wants them
+VERSION = "cpython-%d.%d" % sys.version_info[:2]
+
+
+class Run:
+    """What a run of pytest has said, and its exit status."""
+
+    def __init__(self, folder, *options, plugins=(), seed=None):
+        without = [part for name in OTHERS if name not in plugins for part in ("-p", f"no:{name}")]
+        variables = {**os.environ, "PYTHONHASHSEED": "random" if seed is None else str(seed), "COLUMNS": "200"}
+        variables.pop("PYTEST_ADDOPTS", None)
+        usual = ["-q", "--strict-markers", "-c", os.devnull, "--rootdir=."]
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *usual, *without, *options],
+            cwd=folder,
+            env=variables,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+        )
+        self.status = done.returncode
+        self.text = done.stdout + done.stderr
+
+    def has(self, *parts):
+        missing = [part for part in parts if part not in self.text]
+        assert not missing, f"{missing}\n{self.text}"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(**files):
+        for name, content in files.items():
+            pathlib.Path(tmp_path, f"{name}.py").write_text(content, encoding="utf-8")
+        return tmp_path
+
+    return write
+
+
+def numbers(folder, name="budgets.json"):
+    return json.loads(pathlib.Path(folder, name).read_text())[VERSION]
+
+
+TESTS = """
+import unittest
+
+import pytest
+
+kept = []
+cache = {}
+
+@pytest.mark.limit_memory("1 MB")
+def test_too_large():
+    rows = [bytes(1000) for _ in range(2000)]
+    assert rows
+
+@pytest.mark.limit_memory("3 MiB")
+def test_large_enough():
+    assert [bytes(1000) for _ in range(2000)]
+
+@pytest.mark.limit_leaks("1 KB")
+def test_leak():
+    kept.append(bytearray(5000))
+
+@pytest.mark.limit_leaks(0)
+def test_cache():
+    cache.setdefault("key", bytearray(5000))
+    cycle = [bytearray(5000)]
+    cycle.append(cycle)
+
+class Case(unittest.TestCase):
+    def test_unittest(self):
+        kept.append(bytearray(300_000))
+"""
+
+
+def test_nothing_is_loaded_unless_asked_for(write):
+    folder = write(
+        test_one="import sys\ndef test_one():\n    assert not [name for name in sys.modules if 'heapledger' in name"
+        " and name != '_heapledger_pytest']\n"
+    )
+    run = Run(folder)
+    assert run.status == 0, run.text
+    assert "heapledger" not in run.text
+    run = Run(folder, "--heapledger-update")
+    assert run.status == 4
+    run.has("--heapledger-update needs --heapledger-baseline")
+    run = Run(folder, "--markers", "-p", "no:heapledger")
+    assert "limit_memory" not in run.text
+
+
+def test_markers_and_lists(write):
+    folder = write(test_all=TESTS)
+    run = Run(folder)
+    assert run.status == 1
+    run.has("2 failed, 3 passed", "test_too_large", "test_leak")
+    run.has("test_all.py::test_too_large: peak 2,0", "above the start, 1,000.0 KB allowed")
+    run.has("test_all.py:11\n", "rows = [bytes(1000) for _ in range(2000)]")
+    run.has("left behind by each call, 1,000 B allowed", "kept.append(bytearray(5000))")
+    assert "largest" not in run.text
+    run = Run(folder, "--heapledger", "--heapledger-top=2")
+    run.has("the largest peaks", "what tests have left behind")
+    listed = run.text[run.text.index("the largest peaks") :].splitlines()
+    peaks = [line.split()[-1] for line in listed[2:4]]
+    assert sorted(peaks) == ["test_all.py::test_large_enough", "test_all.py::test_too_large"]
+    assert " 30" in listed[6] and listed[6].endswith("test_all.py::Case::test_unittest")
+
+
+def test_leaks_can_be_filtered_and_come_from_callees(write):
+    folder = write(
+        library="kept = []\ndef keep(size):\n    kept.append(bytearray(size))\n",
+        test_all="""
+import pytest
+import library
+from heapledger import Filter
+
+class Lazy(Filter):
+    pass
+
+@pytest.mark.limit_leaks("1 KB", filter=Filter(False, "*library.py"))
+def test_filtered():
+    library.keep(5000)
+
+@pytest.mark.limit_leaks("1 KB", filter=[Filter(True, "*library.py")], rounds=2, warmup=0)
+def test_callee():
+    library.keep(6000)
+
+@pytest.mark.limit_memory("much")
+def test_wrong_size():
+    raise AssertionError("not called")
+
+@pytest.mark.limit_leaks("1 KB", rounds=0)
+def test_wrong_rounds():
+    raise AssertionError("not called")
+""",
+    )
+    run = Run(folder)
+    run.has("3 failed, 1 passed", "library.py:3", "kept.append(bytearray(size))", "called from test_all.py:")
+    run.has("library.keep(6000)", "'much' is no size", "rounds at least 1")
+    assert "not called" not in run.text.replace('AssertionError("not called")', "")
+
+
+def test_a_test_that_stops_the_tracer(write):
+    source = "import heapledger, pytest\n@pytest.mark.limit_memory('1 GB')\ndef test_it():\n    heapledger.stop()\n"
+    run = Run(write(test_one=source), "--heapledger")
+    assert run.status == 1
+    run.has("the test's memory is not known: it has stopped the tracer")
+
+
+def test_baseline(write):
+    source = "def test_one():\n    rows = [bytes(size) for size in range(1000, 1100)]\n    assert rows\n{}"
+    folder = write(test_one=source.format(""))
+    options = "--heapledger-baseline=budgets.json"
+    (folder / "budgets.json").write_text(
+        json.dumps({"heapledger baseline": 1, "cpython-3.10": {"a": dict.fromkeys(
+            ("peak", "allocated", "blocks", "leaked", "leaked_blocks"), 5)}})
+    )  # fmt: skip
+    run = Run(folder, options)
+    assert run.status == 0, run.text
+    run.has("1 tests compared, 1 added")
+    first = numbers(folder)
+    assert first["test_one.py::test_one"]["blocks"] >= 100
+    assert "cpython-3.10" in (folder / "budgets.json").read_text()  # those of other versions stay
+    run = Run(folder, options)
+    assert run.status == 0 and numbers(folder) == first
+    run.has("1 tests compared, 0 added, 0 updated")
+    write(test_one=source.format("    bytes(7)\n"))
+    run = Run(folder, options)
+    assert run.status == 1 and numbers(folder) == first
+    run.has("more than the baseline allows", "bytes allocated: ", "test_one.py:4", "bytes(7)")
+    # An object of 40 bytes; where freelists are seen, the tuple of its arguments as well.
+    assert re.search(r"blocks allocated: .* in the baseline \(\+[12]\)", run.text), run.text
+    run = Run(folder, options, "--heapledger-tolerance=2")
+    assert run.status == 0, run.text
+    run = Run(folder, options, "--heapledger-update")
+    assert run.status == 0 and numbers(folder) != first
+    run.has("0 added, 1 updated")
+    write(test_one=source.format(""))
+    run = Run(folder, options)
+    assert run.status == 0
+    run.has("1 tests need less than the baseline says")
+    (folder / "budgets.json").write_text('{"heapledger baseline": 1, "cpython-3.10": {"a": 5}}')
+    run = Run(folder, options)
+    assert run.status == 4
+    run.has("is damaged")
+
+
+def test_workers_report_to_the_controller(write):
+    folder = write(test_all=TESTS)
+    options = "--heapledger", "--heapledger-baseline=budgets.json", "--heapledger-warmup=1"
+    run = Run(folder, *options, "-n2", plugins=["xdist"])
+    assert run.status == 1
+    run.has("2 failed, 3 passed", "the largest peaks", "test_all.py::Case::test_unittest", "3 added")
+    from_workers = numbers(folder)
+    os.unlink(folder / "budgets.json")
+    Run(folder, *options)
+    alone = numbers(folder)
+    for name in ("test_all.py::test_large_enough", "test_all.py::test_cache"):
+        assert from_workers[name] == alone[name]
+
+
+def test_asyncio(write):
+    folder = write(
+        test_all="""
+import asyncio, pytest
+
+kept = []
+
+@pytest.mark.asyncio
+@pytest.mark.limit_memory("200 KB")
+async def test_too_large():
+    await asyncio.sleep(0)
+    block = bytes(300_000)
+
+@pytest.mark.asyncio
+@pytest.mark.limit_leaks("2 KB")
+async def test_leak():
+    await asyncio.sleep(0)
+    kept.append(bytearray(5000))
+
+@pytest.mark.asyncio
+@pytest.mark.limit_leaks("2 KB")
+async def test_clean():
+    await asyncio.sleep(0)
+"""
+    )
+    run = Run(folder, plugins=["asyncio"])
+    run.has("2 failed, 1 passed", "block = bytes(300_000)", "kept.append(bytearray(5000))")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pytest_memray") is None, reason="no pytest-memray for this interpreter")
+def test_beside_pytest_memray(write):
+    folder = write(test_all="import pytest\n@pytest.mark.limit_memory('1 GB')\ndef test_it():\n    pass\n")
+    run = Run(folder, plugins=["memray"])
+    assert run.status == 0, run.text
+    run.has("left to pytest-memray, which is active too", "-p no:memray")
+
+
+STEADY = """
+import collections, functools, json, re
+
+WORDS = ["w%d" % number for number in range(300)]
+
+def test_lists():
+    assert sum(map(len, [[number] * 3 for number in range(500)])) == 1500
+
+def test_dicts_and_sets():
+    assert len({word: {word: len(word)} for word in WORDS}) == len(set(WORDS))
+
+def test_libraries():
+    assert json.loads(json.dumps({word: [1.5, None, word] for word in WORDS}))["w1"][0] == 1.5
+    assert re.findall(r"w(\\d+)", " ".join(WORDS))[5] == "5"
+    assert collections.Counter("".join(WORDS))["w"] == 300
+
+def test_cycles():
+    for number in range(3000):
+        cycle = [number]
+        cycle.append(cycle)
+
+def test_classes():
+    class Point:
+        def __init__(self, x):
+            self.x = [x]
+    assert len([Point(number) for number in range(1000)]) == 1000
+
+def test_exceptions():
+    for number in range(100):
+        try:
+            raise ValueError(number)
+        except ValueError as error:
+            str(error)
+
+def test_cache():
+    @functools.lru_cache(maxsize=None)
+    def fibonacci(n):
+        return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+    assert fibonacci(100) > 0
+
+def test_fixture(tmp_path):
+    with open(tmp_path / "file", "w") as file:
+        file.write("x" * 10000)
+"""
+
+
+def test_the_same_numbers_in_every_process(write):
+    """Processes with different hash seeds: not a byte more or less."""
+    folder = write(test_steady=STEADY)
+    Run(folder)  # writes the .pyc files
+
+    def measure(seed):
+        base = f"--basetemp={folder}/base{seed:02}"  # paths of the same length
+        run = Run(folder, f"--heapledger-baseline={seed}.json", base, seed=seed)
+        assert run.status == 0, run.text
+        return numbers(folder, f"{seed}.json")
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        first, *others = pool.map(measure, range(20 if os.environ.get("HEAPLEDGER_SLOW") else 5))
+    assert len(first) == 8 and all(entry["blocks"] > 0 for entry in first.values())
+    for other in others:
+        assert other == first
