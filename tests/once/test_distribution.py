@@ -21,7 +21,7 @@ TIMEOUT = 300
 NETWORK = ("PIP_", "SSL_", "HTTP", "NO_PROXY")  # the variables that lead to the index
 PIP = [sys.executable, "-I", "-m", "pip", "--disable-pip-version-check"]
 # Beside the files of heapledger/ and startup/, as they are in the checkout.
-LIBRARIES = ["heapledger/_ledger.*.so"]
+LIBRARIES = ["heapledger/_ledger.*.so", "heapledger/_preload.so"]
 DIST_INFO = ["METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"]
 NOT_IN_SOURCE = [".ci/*", ".gitattributes", ".github/*", ".gitignore"]
 

@@ -83,6 +83,15 @@ def test_the_comparison_invents_no_figure():
     figures = (DOCUMENTS / "comparison.md").read_text().partition("## Figures")[2]
     measured = re.findall(r"\d[\d,]*\.\d+", re.sub(r"\b3\.1[1-5]\b", "", figures))  # versions are none
     assert len(measured) >= 12
+    means = re.findall(r"^\| (3\.\d+), (\d+) frames? \| x(\S+) \| x(\S+) ", figures, re.MULTILINE)
+    assert len(means) >= 4
+    for version, frames, *shown in means:
+        part = results.partition(f"<!-- part {version} workloads -->")[2]
+        table = re.search(r"^\| workload .*?^\| \*\*geometric mean[^\n]*", part, re.MULTILINE | re.DOTALL)
+        rows = [[cell.strip(" *") for cell in row.split("|")] for row in table.group().splitlines()]
+        column = {heading: mean for heading, mean in zip(rows[0], rows[-1], strict=True)}
+        unit = "frame" if frames == "1" else "frames"
+        assert shown == [column[f"{engine}, {frames} {unit}"] for engine in ("heapledger", "stdlib")], (version, frames)
     for figure in measured:
         assert re.search(rf"(?<![\d.,]){re.escape(figure)}(?![\d.])", results), figure
 
