@@ -10,7 +10,6 @@
 # make asan, tsan, memcheck, failing   the extension and the core under hostile conditions (tools/hostile); test-all
 #                 does so too, once
 # make bench-commands    the same for the command line on a big snapshot (a few minutes)
-
 # make planted    bugs made on purpose, in a copy: each must be found by the test that is there for it
 # make soak       stress programs, fuzz targets (each for SECONDS=60), hostile builds in their long form, planted bugs,
 #                 and half an hour of regrtest
