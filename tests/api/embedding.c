@@ -2,7 +2,8 @@
  *
  *     embedding EXECUTABLE ROUNDS
  *
- * EXECUTABLE is the python of the environment that heapledger is installed in. test_embedding.py compiles and runs it.
+ * EXECUTABLE is the interpreter's, by which it finds its library; PYTHONPATH says where heapledger is. test_embedding.py
+ * compiles and runs it.
  */
 #include <Python.h>
 #include <pthread.h>
