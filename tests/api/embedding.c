@@ -2,7 +2,8 @@
  *
  *     embedding EXECUTABLE ROUNDS
  *
- * EXECUTABLE is the python of the environment that heapledger is installed in. test_embedding.py compiles and runs it.
+ * EXECUTABLE is the interpreter's, by which it finds its library; PYTHONPATH says where heapledger is. test_embedding.py
+ * compiles and runs it.
  */
 #include <Python.h>
 #include <pthread.h>
@@ -41,7 +42,7 @@ static const char program[] = "import heapledger\n"
                               "assert [frame.lineno for frame in found][-1] == 5, found\n"
                               "snapshot = heapledger.take_snapshot()\n"
                               "sizes = [t.size for t in snapshot.traces if t.traceback[-1].lineno == 5]\n"
-                              "assert sum(3000 < size < 3510 for size in sizes) == 500, len(sizes)\n"
+                              "assert sum(3000 < size < 3600 for size in sizes) == 500, len(sizes)\n"
                               "assert heapledger._validate() is None and heapledger.lost_records() == 0\n"
                               "import builtins; builtins.late = snapshot\n";
 
