@@ -3,7 +3,6 @@
 # make test-browser   the HTML report in a real browser (chromium, which is installed where possible)
 # make test-all   the last two on every supported interpreter (tools/interpreters finds or makes them)
 # make regrtest   the interpreter's own regression suite, untraced and traced, compared; SELECTION=quick|soak|all (all)
-
 # make test-once  what need not run on every interpreter: wheel and source distribution, documentation, recipes
 # make docs       build the documentation into build/site
 # make bench      measure, and write bench/RESULTS.md
@@ -11,6 +10,9 @@
 # make asan, tsan, memcheck, failing   the extension and the core under hostile conditions (tools/hostile); test-all
 #                 does so too, once
 # make bench-commands    the same for the command line on a big snapshot (a few minutes)
+# make planted    bugs made on purpose, in a copy: each must be found by the test that is there for it
+# make soak       stress programs, fuzz targets (each for SECONDS=60), hostile builds in their long form, planted bugs,
+#                 and half an hour of regrtest
 # make fuzz       fuzz the reader of .hlsnap files, the filters, the line-table decoder and the ledger, each for
 #                 SECONDS=60 (needs clang)
 # make callgrind-check   compare the instruction counts of the hook path with the recorded ones (needs valgrind)
@@ -33,7 +35,7 @@ python_files = $(wildcard heapledger startup tests bench tools/*.py)
 
 .PHONY: demo test lint test-core test-api test-all asan tsan memcheck failing fuzz bench bench-snapshots \
     callgrind-check real-programs format clean bench-commands test-browser picture regrtest test-types \
-    test-notebooks test-once docs
+    test-notebooks test-once docs planted soak
 
 demo:
 	$(with) $(PYTHON) python tools/demo.py
@@ -79,6 +81,13 @@ picture:
 
 regrtest:
 	$(with) $(PYTHON) python tests/regrtest/run.py $(SELECTION)
+
+planted:
+	$(with) $(PYTHON) python tests/hostile/planted.py
+
+soak:
+	$(with) $(PYTHON) tools/soak $(SECONDS)
+	$(with) $(PYTHON) python tests/regrtest/run.py soak
 
 fuzz:
 	tools/fuzz $(SECONDS)

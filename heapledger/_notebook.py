@@ -113,7 +113,7 @@ def _graph_of(t):
     from heapledger.report import _data, _page, _subject
 
     capture = _make_capture(t.leaked, t.peak, t.allocated)
-    subject = _subject.Subject("one", [capture], ["cell"], _subject.MOMENTS)
+    subject = _subject.Subject("one", [capture], ["cell"], _subject.MOMENTS, is_long=False)
     return _page.make("cell - heapledger", _data.to_text(_data.encode(subject, False)))
 
 

@@ -23,6 +23,7 @@ from itertools import compress
 from operator import ne
 
 from heapledger._ledger import _call_tree
+from heapledger.command._names import package_of
 from heapledger.report import _names
 
 _METADATA = ("command", "host", "pid", "python", "time", "traced", "peak", "rss", "tables", "lost_records")
@@ -82,7 +83,7 @@ def _names_of(tree, confidential):
     places = [(_number(files, name[0]), name[1], _number(functions, name[2])) for name in tree.names[1:]]
     places.insert(0, (0, 0, 0))
     kinds = [_names.KINDS.index(_names.kind_of(name)) for name in files]
-    packages = [_names.package_of(name) for name in files]
+    packages = [package_of(name) for name in files]
     shown_files, shown_functions = list(files), ["", *list(functions)[1:]]
     if confidential:
         pseudonyms = _names.Pseudonyms()

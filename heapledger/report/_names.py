@@ -24,23 +24,6 @@ def kind_of(filename):
     return "other" if filename.startswith("<") and filename.endswith(">") else "own"
 
 
-_PACKAGES = (
-    re.compile(r"/(?:site|dist)-packages/([^/.]+)"),
-    re.compile(r"/lib(?:64)?/python\d+(?:\.\d+)?t?/(?:lib-dynload/)?([^/.]+)"),
-    re.compile(r"<frozen ([^/.>]+)"),
-)
-
-
-def package_of(filename):
-    """The package that a file belongs to by its name; for a program's own files, their folder."""
-    for pattern in _PACKAGES:
-        found = pattern.search(filename)
-        if found is not None:
-            return found.group(1)
-    folder, slash, _ = filename.rpartition("/")
-    return (folder or "/") if slash and not filename.startswith("<") else filename
-
-
 class Pseudonyms:
     """Names that tell nothing, the same one for the same name throughout a report."""
 

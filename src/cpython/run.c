@@ -56,11 +56,16 @@ static hl_status make_content(const hl_ledger *ledger, const hl_tracer_facts *fa
     return HL_OK;
 }
 
-static atomic_bool writing;
+static atomic_bool writing, left;
 
 bool hl_run_is_writing(void)
 {
     return atomic_load(&writing);
+}
+
+bool hl_run_has_left(void)
+{
+    return atomic_load(&left);
 }
 
 static hl_status write_file(bool in_signal_handler, const char *name, int *error)
@@ -133,6 +138,7 @@ static PyObject *leave_at_exit(PyObject *self, PyObject *unused)
 {
     (void)self, (void)unused;
     leave();
+    atomic_store(&left, true);
     Py_RETURN_NONE;
 }
 
@@ -199,6 +205,7 @@ static void after_fork_in_child(void)
 {
     hl_run_owner = hl_run_given.alone ? 0 : getpid();
     atomic_store(&writing, false);
+    atomic_store(&left, false);
     summed_up = false;
     if (hl_run_owner != 0)
         hl_run_forked_signals();

@@ -47,6 +47,8 @@ extern pid_t hl_run_owner;
  * HL_BUSY: a signal handler should come again later; until hl_run_is_writing says no, if it does not. */
 hl_status hl_run_write(bool in_signal_handler, const char *part, char name[PATH_MAX], int *error) HL_MUST_USE;
 
+/* The last file has been written, and the interpreter is on its way out: what is alive from now on is of no interest. */
+bool hl_run_has_left(void);
 /* Somebody is writing a file: another thread, or the code that a signal handler has interrupted. */
 bool hl_run_is_writing(void);
 

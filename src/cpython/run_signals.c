@@ -114,8 +114,8 @@ static void handle(int signal, siginfo_t *info, void *context)
     (void)context;
     if (info->si_code == SI_TIMER && info->si_value.sival_ptr == &ours)
         (void)syscall(SYS_timer_delete, info->si_timerid);
-    /* In the child of a vfork, whose memory is its parent's, and in children that are not followed. */
-    bool writes = getpid() == hl_run_owner;
+    /* Not in the child of a vfork, whose memory is its parent's, nor in children that are not followed. */
+    bool writes = getpid() == hl_run_owner && !hl_run_has_left();
     if (!asks_for_file(signal)) {
         if (!writes || write_last(signal))
             end_by(signal);

@@ -17,6 +17,7 @@ import heapledger
 import pytest
 from heapledger import command
 from heapledger.command import Failure
+from heapledger.command._names import package_of
 from heapledger.report import _data, _names, _page, _subject
 
 FRAMES = [("/srv/app.py", 3), ("/usr/lib/python3.11/json/decoder.py", 7), ("<frozen importlib._bootstrap>", 9)]
@@ -187,7 +188,7 @@ def test_nothing_at_all(tmp_path):
     ],
 )
 def test_kinds_of_files(name, kind, package):
-    assert (_names.kind_of(name), _names.package_of(name)) == (kind, package)
+    assert (_names.kind_of(name), package_of(name)) == (kind, package)
 
 
 # --- the page ---

@@ -39,7 +39,8 @@ def test_signals_that_end_a_process(folder, name):
     number = getattr(signal, name)
     kept = "kept = [bytes(9000) for _ in range(1000)]"
     script = folder.script(f"{READY}{kept}\nprint('ready', flush=True)\ntime.sleep(60)\n")
-    done = end_by(folder, script, number)
+    # A shell lets what it starts in the background ignore some.
+    done = end_by(folder, script, number, preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))
     assert (done.status, done.out, done.err) == (-number, "", "")
     (capture,) = folder.captures().values()
     assert size_at(capture.live, script, 3)[1] >= 1000
@@ -94,6 +95,24 @@ def test_killed(folder):
         assert heapledger.Capture.load(path).moments == ("live", "peak")
 
 
+@pytest.mark.parametrize("given", [[], ["--on-signal", "SIGTERM"]])
+def test_signal_during_the_interpreters_end(folder, given):
+    """The file has been written by then, with what was there before the interpreter began to clear up."""
+    script = folder.script("""\
+        import os, signal
+        kept = [bytes(9000) for _ in range(1000)]
+        class Last:
+            def __del__(self, kill=os.kill, me=os.getpid(), number=signal.SIGTERM):
+                kept.clear()
+                kill(me, number)
+        last = Last()
+        """)
+    done = folder.traced(script, options=[*QUIET, *given])
+    assert (done.status, done.err) == (0 if given else -signal.SIGTERM, "")
+    (capture,) = folder.captures().values()
+    assert size_at(capture.live, script, 2)[1] >= 1000
+
+
 def test_programs_own_handlers_are_its_own(folder):
     """One that sets a handler has it; what it finds is the default; ignored signals stay ignored."""
     script = folder.script("""\
@@ -103,7 +122,8 @@ def test_programs_own_handlers_are_its_own(folder):
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
         os.kill(os.getpid(), signal.SIGHUP)
         print("ready", flush=True)
-        time.sleep(60)
+        for _ in range(600):
+            time.sleep(0.1)  # Python's handler may have to wait for the end of one
         """)
     done = end_by(folder, script, signal.SIGTERM, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     assert (done.status, done.err) == (5, "")

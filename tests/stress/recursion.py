@@ -19,6 +19,24 @@ def down(depth, kept):
     return 2 + down(depth - 1, kept)
 
 
+def leaf(kept):
+    kept.append(bytes(SIZE - HEADER))
+
+
+def twice(kept):
+    """The same frame of leaf(), at the same place in memory, called from another line."""
+    leaf(kept)
+    leaf(kept)
+
+
+def check_callers(limit):
+    kept = []
+    twice(kept)
+    callers = [heapledger.get_object_traceback(block)[-min(2, limit)].lineno for block in kept]
+    first = twice.__code__.co_firstlineno if limit > 1 else leaf.__code__.co_firstlineno - 1
+    assert callers == ([first + 2, first + 3] if limit > 1 else [first + 2] * 2), callers
+
+
 FIRST = down.__code__.co_firstlineno
 BOTTOM, THIRDS, OTHERS = FIRST + 2, FIRST + 5, FIRST + 6
 
@@ -53,6 +71,7 @@ def base_depth():
 def body(limit):
     for _ in range(3):
         check(choices.randrange(1, 700), limit)
+        check_callers(limit)
         kept = []
         try:
             endless(0, kept)
