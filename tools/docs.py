@@ -25,7 +25,7 @@ PAGES = {
     "CHANGELOG.md": "changelog.md",
     "bench/RESULTS.md": "results.md",
 }
-LINK = re.compile(r"(?<!!)\[([^\]\n]*(?:\n[^\]\n]*)?)\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
+LINK = re.compile(r"\[([^\]\n]*(?:\n[^\]\n]*)?)\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 CODE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 
 

@@ -1,5 +1,6 @@
 """The recipes with the real packages: servers on loopback, a worker, a test run. What a reader pastes is what runs."""
 
+import gzip
 import re
 import signal
 import socket
@@ -78,6 +79,8 @@ def test_flask(flask, tmp_path):
     (tmp_path / "live.hlsnap").write_bytes(file)
     capture = heapledger.Capture.load(tmp_path / "live.hlsnap")
     assert capture.moments == ("live", "peak", "allocated")
+    status, profile = get(f"{address}/debug/memory/pprof", "secret")
+    assert status == 200 and b"inuse_space" in gzip.decompress(profile) and b"app.py" in gzip.decompress(profile)
     for wrong in (None, "wrong", "secret2", "", "sécret"):
         assert get(f"{address}/debug/memory/top", wrong and wrong.encode().decode("latin-1"))[0] == 403
 
@@ -110,6 +113,10 @@ def test_gunicorn(tmp_path):
     assert len(list(tmp_path.glob("worker-*.hlsnap"))) == 2, said
     assert python("merge_workers.py", folder=tmp_path).startswith("2 workers, live:\n")
     merged = heapledger.Capture.load(tmp_path / "workers.hlsnap")
+    files = sorted(path.name for path in tmp_path.glob("worker-*.hlsnap"))
+    python("-m", "heapledger", "merge", *files, "-o", "command.hlsnap", folder=tmp_path)
+    by_command = heapledger.Capture.load(tmp_path / "command.hlsnap")
+    assert by_command.live.statistics("traceback") == merged.live.statistics("traceback")
     sizes = {statistic.traceback[0].lineno: statistic.size for statistic in only(merged.live, "*/app.py")}
     assert sizes[2] == pytest.approx(1_000_000, abs=200)  # once
     assert sizes[5] == pytest.approx(len(requests) * 100_000, rel=0.01)

@@ -38,10 +38,12 @@ def run_console(text, folder):
     """Each line that begins with $ says what follows it."""
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         command, _, shown = part.partition("\n")
-        environment = {**os.environ, "COLUMNS": "110", "NO_COLOR": "1"}
+        # Plugins that the environment of our tests has, and the reader's has not, stay away.
+        environment = {**os.environ, "COLUMNS": "110", "NO_COLOR": "1", "PYTEST_ADDOPTS": "-p no:asyncio -p no:memray"}
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
         said = subprocess.run(command, shell=True, cwd=folder, env=environment, timeout=60, **streams).stdout
         said = "".join(line.rstrip() + "\n" for line in said.replace(f"{folder}/", "").splitlines())
+        shown, said = (re.sub(r"in \d+\.\d+s$", "in a moment", text, flags=re.MULTILINE) for text in (shown, said))
         assert same(shown, said), f"{command} says\n{said}"
 
 
