@@ -5,6 +5,7 @@ Tests marked slow run when HEAPLEDGER_SLOW is set in the environment.
 
 import os
 import platform
+import signal
 import tracemalloc
 
 import pytest
@@ -20,6 +21,9 @@ def pytest_report_header():
 
 
 def pytest_configure(config):
+    # A shell that starts something in the background has it ignore ^C, and so would the children that tests interrupt.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "slow: takes long; runs when HEAPLEDGER_SLOW is set")
 
 
