@@ -7,28 +7,20 @@ import zlib
 from struct import pack
 
 from heapledger import _plain
+from heapledger.command._protobuf import digits
 
 _HEADER = b"\x89HLS\r\n\x1a\n" + pack("<HH", 1, 0)
 _MOMENTS = {"live": 0, "peak": 1, "allocated": 2}
 _MOST_FRAMES_A_BYTE = 64  # of the section of stacks
 
 
-def _number(value):
-    encoded = bytearray()
-    while value > 127:
-        encoded.append(value & 127 | 128)
-        value >>= 7
-    encoded.append(value)
-    return bytes(encoded)
-
-
 def _signed(value):
-    return _number(2 * value if value >= 0 else -2 * value - 1)
+    return digits(2 * value if value >= 0 else -2 * value - 1)
 
 
 def _text(name):
     encoded = name.encode("utf-8", "surrogatepass")
-    return _number(len(encoded)) + encoded
+    return digits(len(encoded)) + encoded
 
 
 def _section(kind, payload):
@@ -46,8 +38,8 @@ class _Names:
         known = self.numbers.get(thing)
         if known is None:
             self.numbers[thing] = len(self.numbers)
-            return _number(0)
-        return _number(known + 1)
+            return digits(0)
+        return digits(known + 1)
 
 
 class Writer:
@@ -75,52 +67,52 @@ class Writer:
             node, shared = following, shared + 1
         if shared == len(frames) and node in self._stacks:
             return self._stacks[node]
-        self._stack_bytes += _number(len(self._nodes) + 1 - node if node else 0)
-        self._stack_bytes += _number(len(frames) - shared)
+        self._stack_bytes += digits(len(self._nodes) + 1 - node if node else 0)
+        self._stack_bytes += digits(len(frames) - shared)
         for frame in frames[shared:]:
             self._stack_bytes += self._locations.name(frame)
             number = len(self._nodes) + 1
             self._nodes[node, frame] = number
             node = number
-        self._stack_bytes += _number(0)  # nobody knows how many frames there were
+        self._stack_bytes += digits(0)  # nobody knows how many frames there were
         self._frames += len(frames)
         self._stacks[node] = len(self._stacks)
         return self._stacks[node]
 
     def _names_sections(self):
         files, functions = _Names(), _Names()
-        locations, last = bytearray(_number(len(self._locations.numbers))), 0
+        locations, last = bytearray(digits(len(self._locations.numbers))), 0
         for filename, line, function in self._locations.numbers:
             locations += files.name(filename)
             # Here 0 means that there is none, so a name is one more than elsewhere.
             if function is None:
-                locations += _number(0)
+                locations += digits(0)
             else:
                 known = functions.numbers.get(function)
-                locations += _number(1 if known is None else known + 2)
+                locations += digits(1 if known is None else known + 2)
                 functions.name(function)
             locations += _signed(line - last)
             last = line
-        names = b"".join(_number(0) + _text(name) for name in files.numbers)
-        yield _section(b"FILE", _number(len(files.numbers)) + names)
+        names = b"".join(digits(0) + _text(name) for name in files.numbers)
+        yield _section(b"FILE", digits(len(files.numbers)) + names)
         names = b"".join(map(_text, functions.numbers))
-        yield _section(b"FUNC", _number(len(functions.numbers)) + names)
+        yield _section(b"FUNC", digits(len(functions.numbers)) + names)
         yield _section(b"LOCS", bytes(locations))
 
     def _stacks_section(self):
-        payload = _number(len(self._nodes)) + _number(len(self._stacks)) + self._stack_bytes
+        payload = digits(len(self._nodes)) + digits(len(self._stacks)) + self._stack_bytes
         missing = -(-self._frames // _MOST_FRAMES_A_BYTE) - len(payload)
         return _section(b"STKS", bytes(payload) + bytes(max(missing, 0)))
 
     def _rows_section(self, moment, limit):
-        payload = bytearray(_number(_MOMENTS[moment]) + _number(limit) + _number(0) + _number(0))
-        payload += _number(len(self._rows))
+        payload = bytearray(digits(_MOMENTS[moment]) + digits(limit) + digits(0) + digits(0))
+        payload += digits(len(self._rows))
         expected = 0
         for (stack, size), count in self._rows.items():
             difference = stack - expected
             # The number of the stack, and that the domain and the origin are those of the row before: 0.
-            payload += _number(2 * (2 * difference if difference >= 0 else -2 * difference - 1))
-            payload += _number(size) + _number(count) + _signed(0)
+            payload += digits(2 * (2 * difference if difference >= 0 else -2 * difference - 1))
+            payload += digits(size) + digits(count) + _signed(0)
             expected = max(expected, stack + 1)
         return _section(b"ROWS", bytes(payload))
 
