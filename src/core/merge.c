@@ -1,6 +1,6 @@
 /* merge.c: see merge.h.
  *
- *   1. Names: a map from the ids of the snapshot's book to ours, for the time of one add. Each of our stacks is held once,
+ *   1. Names are translated into our book (translation.h) for the time of one add. Each of our stacks is held once,
  *      by the merge; locations and strings are held by what names them.
  *   2. Sums: one for each (stack, size, domain), in the order in which they came up: the rows of the result.
  *   3. Claims: what is held of one ledger's blocks at one sum. The sum always contains max(own, inherited) of each of its
@@ -9,7 +9,7 @@
 
 #include "merge.h"
 
-#include "numbers.h"
+#include "translation.h"
 
 typedef struct {
     uint64_t live;
@@ -84,79 +84,27 @@ void hl_merge_close(hl_merge *merge)
 /* 1. Names. */
 
 typedef struct {
-    hl_book *to;
-    const hl_book *from;
-    hl_numbering strings, locations, stacks;
+    hl_translation names;
     hl_location_id *frames; /* of the stack in hand, in our book */
     hl_location_id *fresh;  /* those of them that were entered for it and are held until it is there */
 } translation;
 
 static hl_status translation_open(translation *work, hl_book *to, const hl_snapshot *snapshot)
 {
-    const hl_book *from = snapshot->book;
-    size_t frames = 0, deepest = 0;
-    for (size_t i = 0; i < snapshot->row_count; i++) {
-        uint32_t depth = hl_book_get_stack(from, snapshot->rows[i].stack)->depth;
-        frames += depth;
-        if (depth > deepest)
-            deepest = depth;
-    }
-    size_t stacks = snapshot->row_count, locations = frames, strings = 2 * frames;
-    *work = (translation){.to = to, .from = from};
-    bool opened = hl_numbering_open(&work->stacks, &from->stacks, &stacks) &&
-                  hl_numbering_open(&work->locations, &from->locations, &locations) &&
-                  hl_numbering_open(&work->strings, &from->strings, &strings);
-    if (opened)
-        work->frames = hl_os_resize(NULL, 2 * deepest, sizeof *work->frames);
+    *work = (translation){.frames = NULL};
+    hl_status status = hl_translation_open(&work->names, to, snapshot);
+    if (status == HL_OK)
+        work->frames = hl_os_resize(NULL, 2 * (size_t)work->names.deepest, sizeof *work->frames);
     if (work->frames == NULL)
         return HL_NO_MEMORY;
-    work->fresh = work->frames + deepest;
+    work->fresh = work->frames + work->names.deepest;
     return HL_OK;
 }
 
 static void translation_close(translation *work)
 {
-    hl_numbering_close(&work->strings);
-    hl_numbering_close(&work->locations);
-    hl_numbering_close(&work->stacks);
+    hl_translation_close(&work->names);
     hl_os_free(work->frames);
-}
-
-/* `held` says whether the caller has a reference to give back: a string that is found again has its holder already. */
-static hl_status translate_string(translation *work, hl_string_id from, hl_string_id *to, bool *held)
-{
-    *held = false;
-    if (from == 0) {
-        *to = 0;
-        return HL_OK;
-    }
-    uint32_t *known = hl_numbering_at(&work->strings, from);
-    if (*known == 0) {
-        const hl_string *string = hl_book_get_string(work->from, from);
-        hl_status status = hl_book_string(work->to, string->bytes, string->length, known);
-        if (status != HL_OK)
-            return status;
-        *held = true;
-    }
-    *to = *known;
-    return HL_OK;
-}
-
-/* A location that is not known yet; the caller has a reference to give back. */
-static hl_status translate_location(translation *work, const hl_location *location, hl_location_id *to)
-{
-    hl_string_id file = 0, name = 0;
-    bool holds_file, holds_name = false;
-    hl_status status = translate_string(work, location->file, &file, &holds_file);
-    if (status == HL_OK)
-        status = translate_string(work, location->name, &name, &holds_name);
-    if (status == HL_OK)
-        status = hl_book_location(work->to, file, location->line, name, to);
-    if (holds_file)
-        hl_book_release_string(work->to, file);
-    if (holds_name)
-        hl_book_release_string(work->to, name);
-    return status;
 }
 
 /* A stack that is not known yet. */
@@ -165,36 +113,33 @@ static hl_status enter_stack(translation *work, const hl_stack *stack, hl_stack_
     hl_status status = HL_OK;
     uint32_t fresh = 0;
     for (uint32_t i = 0; i < stack->depth && status == HL_OK; i++) {
-        uint32_t *known = hl_numbering_at(&work->locations, stack->locations[i]);
-        if (*known == 0) {
-            status = translate_location(work, hl_book_get_location(work->from, stack->locations[i]), known);
-            if (status == HL_OK)
-                work->fresh[fresh++] = *known;
-        }
-        work->frames[i] = *known;
+        bool is_fresh;
+        status = hl_translation_location(&work->names, stack->locations[i], &work->frames[i], &is_fresh);
+        if (status == HL_OK && is_fresh)
+            work->fresh[fresh++] = work->frames[i];
     }
     /* The depth of a cut stack may be set meanwhile by the ledger that the snapshot is from. */
     uint32_t total = __atomic_load_n(&stack->total, __ATOMIC_RELAXED);
     if (status == HL_OK)
-        status = hl_book_stack(work->to, work->frames, stack->depth, total, to);
+        status = hl_book_stack(work->names.to, work->frames, stack->depth, total, to);
     for (uint32_t i = 0; i < fresh; i++)
-        hl_book_release_location(work->to, work->fresh[i]);
+        hl_book_release_location(work->names.to, work->fresh[i]);
     if (status != HL_OK)
         return status;
-    const hl_stack *entered = hl_book_get_stack(work->to, *to);
+    const hl_stack *entered = hl_book_get_stack(work->names.to, *to);
     if (entered->total == 0)
-        hl_book_set_total(work->to, *to, total);
+        hl_book_set_total(work->names.to, *to, total);
     if (entered->refs > 1)
-        hl_book_release_stack(work->to, *to);
+        hl_book_release_stack(work->names.to, *to);
     return HL_OK;
 }
 
 static hl_status translate_stack(translation *work, hl_stack_id from, hl_stack_id *to)
 {
-    uint32_t *known = hl_numbering_at(&work->stacks, from);
+    uint32_t *known = hl_numbering_at(&work->names.stacks, from);
     hl_status status = HL_OK;
     if (*known == 0)
-        status = enter_stack(work, hl_book_get_stack(work->from, from), known);
+        status = enter_stack(work, hl_book_get_stack(work->names.from, from), known);
     *to = *known;
     return status;
 }

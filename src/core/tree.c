@@ -1,6 +1,6 @@
 /* tree.c: see tree.h.
  *
- *   1. Names: a map from the ids of a snapshot's book to those of the tree's, for the time of one snapshot.
+ *   1. Names are translated into the tree's book (translation.h).
  *   2. Paths: each distinct stack is walked once, from its oldest frame, over nodes found by (parent, location). Stacks
  *      that follow each other mostly begin alike, so the path of the last is kept and left where they part.
  *   3. Order: nodes as they came up (parents first) are put into preorder, by the sizes of their subtrees.
@@ -9,7 +9,7 @@
 
 #include "tree.h"
 
-#include "numbers.h"
+#include "translation.h"
 
 typedef struct {
     uint32_t parent;
@@ -29,74 +29,6 @@ typedef struct {
 
 enum { MOST_NODES = (1 << 30) - 1 };
 
-/* 1. Names. */
-
-typedef struct {
-    hl_book *to;
-    const hl_book *from;
-    hl_numbering strings, locations, stacks; /* stacks: the node where they end, plus 1 */
-} names;
-
-static hl_status names_open(names *work, hl_book *to, const hl_snapshot *snapshot, uint32_t *deepest)
-{
-    const hl_book *from = snapshot->book;
-    size_t frames = 0;
-    *deepest = 0;
-    for (size_t i = 0; i < snapshot->row_count; i++) {
-        uint32_t depth = hl_book_get_stack(from, snapshot->rows[i].stack)->depth;
-        frames += depth;
-        if (depth > *deepest)
-            *deepest = depth;
-    }
-    size_t stacks = snapshot->row_count, locations = frames, strings = 2 * frames;
-    *work = (names){.to = to, .from = from};
-    bool opened = hl_numbering_open(&work->stacks, &from->stacks, &stacks) &&
-                  hl_numbering_open(&work->locations, &from->locations, &locations) &&
-                  hl_numbering_open(&work->strings, &from->strings, &strings);
-    return opened ? HL_OK : HL_NO_MEMORY;
-}
-
-static void names_close(names *work)
-{
-    hl_numbering_close(&work->strings);
-    hl_numbering_close(&work->locations);
-    hl_numbering_close(&work->stacks);
-}
-
-static hl_status translate_string(names *work, hl_string_id from, hl_string_id *to)
-{
-    *to = 0;
-    if (from == 0)
-        return HL_OK;
-    uint32_t *known = hl_numbering_at(&work->strings, from);
-    hl_status status = HL_OK;
-    if (*known == 0) {
-        const hl_string *string = hl_book_get_string(work->from, from);
-        status = hl_book_string(work->to, string->bytes, string->length, known);
-    }
-    *to = *known;
-    return status;
-}
-
-/* Nothing in the tree's book is ever released, so its ids have no gaps. */
-static hl_status translate_location(names *work, hl_location_id from, hl_location_id *to)
-{
-    uint32_t *known = hl_numbering_at(&work->locations, from);
-    if (*known == 0) {
-        const hl_location *location = hl_book_get_location(work->from, from);
-        hl_string_id file, name;
-        hl_status status = translate_string(work, location->file, &file);
-        if (status == HL_OK)
-            status = translate_string(work, location->name, &name);
-        if (status == HL_OK)
-            status = hl_book_location(work->to, file, location->line, name, known);
-        if (status != HL_OK)
-            return status;
-    }
-    *to = *known;
-    return HL_OK;
-}
-
 /* 2. Paths. */
 
 static hl_status find_node(building *work, uint32_t parent, hl_location_id location, uint32_t *id)
@@ -115,13 +47,15 @@ static hl_status find_node(building *work, uint32_t parent, hl_location_id locat
     return status;
 }
 
-static hl_status walk(building *work, names *translated, const hl_stack *stack, uint32_t *end)
+static hl_status walk(building *work, hl_translation *translated, const hl_stack *stack, uint32_t *end)
 {
     bool together = true;
     *end = 0;
     for (uint32_t i = 0; i < stack->depth; i++) {
         hl_location_id location;
-        hl_status status = translate_location(translated, stack->locations[stack->depth - 1 - i], &location);
+        bool fresh; /* or not: nothing in the tree's book is ever released, so its ids have no gaps */
+        hl_status status =
+            hl_translation_location(translated, stack->locations[stack->depth - 1 - i], &location, &fresh);
         together = together && status == HL_OK && i < work->path_length &&
                    ((const node *)hl_table_at(&work->nodes, work->path[i]))->location == location;
         if (!together && status == HL_OK)
@@ -134,7 +68,7 @@ static hl_status walk(building *work, names *translated, const hl_stack *stack, 
     return HL_OK;
 }
 
-static hl_status add_rows(building *work, names *translated, const hl_snapshot *snapshot, uint32_t *ends)
+static hl_status add_rows(building *work, hl_translation *translated, const hl_snapshot *snapshot, uint32_t *ends)
 {
     uint64_t bytes = 0, blocks = 0;
     for (size_t i = 0; i < snapshot->row_count; i++) {
@@ -159,9 +93,9 @@ static hl_status add_rows(building *work, names *translated, const hl_snapshot *
 
 static hl_status add_snapshot(building *work, const hl_snapshot *snapshot, uint32_t **ends)
 {
-    names translated;
-    uint32_t deepest;
-    hl_status status = names_open(&translated, work->tree->book, snapshot, &deepest);
+    hl_translation translated;
+    hl_status status = hl_translation_open(&translated, work->tree->book, snapshot);
+    uint32_t deepest = translated.deepest;
     if (status == HL_OK && deepest > work->path_room) {
         uint32_t *grown = hl_os_resize(work->path, deepest, sizeof *work->path);
         if (grown != NULL) {
@@ -175,7 +109,7 @@ static hl_status add_snapshot(building *work, const hl_snapshot *snapshot, uint3
         status = add_rows(work, &translated, snapshot, *ends);
     else
         status = HL_NO_MEMORY;
-    names_close(&translated);
+    hl_translation_close(&translated);
     return status;
 }
 
