@@ -65,12 +65,14 @@ void hl_cache_fit(hl_cache *cache, size_t sites);
 
 static inline uint64_t hl_cache_hash(const hl_key *key)
 {
-    return (key->stack_hash + (key->size ^ (uint64_t)key->domain << 40) * 0xd6e8feb86659fd93u) | 1;
+    /* The last product separates what differs in the lowest bit, which is then set: hashes of neighbouring lines. */
+    return ((key->stack_hash + (key->size ^ (uint64_t)key->domain << 40) * 0xd6e8feb86659fd93u) * 0x9e3779b97f4a7c15u) |
+           1;
 }
 
 static inline hl_cache_entry *hl_cache_place(const hl_cache *cache, uint64_t hash)
 {
-    return cache->entries + HL_CACHE_WAYS * ((hash * 0x9e3779b97f4a7c15u) >> (64 - cache->log2));
+    return cache->entries + HL_CACHE_WAYS * (hash >> (64 - cache->log2));
 }
 
 /* The depth in the upper 16 bits; in the lower 48 the only location there is, or the address of several. */

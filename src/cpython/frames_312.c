@@ -41,18 +41,7 @@ static inline bool is_finalizing(void)
     return _Py_IsFinalizing();
 }
 
-/* No mark would be safe (frames_settle.h): local variables are gathered in f_locals. */
-static inline bool is_settled(const frame *f)
-{
-    (void)f;
-    return false;
-}
-
-static inline void settle(const frame *f)
-{
-    (void)f;
-}
-
 #include "frames_here.h"
+#include "frames_settle.h"
 #include "frames_walk.h"
 #include "shadow_sync.h"

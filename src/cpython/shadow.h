@@ -8,8 +8,8 @@
  *   2. Check every frame below it, down to the frame limit: still at the same instruction, still called by the next. The
  *      processor does not have to wait for one frame's link to look at the next frame: it predicts that the link is the
  *      one in the shadow. A frame is read only after its callee's link has been compared with it, so what is read exists.
- *      From 3.13 on a frame that was looked at is marked (frames_settle.h), and a frame that bears the mark ends the check:
- *      it is the very frame that the last sync found here, so its callers are where they were.
+ *      A frame that was looked at is marked where that can be (frames_settle.h), and a frame that bears the mark ends the
+ *      check: it is the very frame that the last sync found here, so its callers are where they were.
  *   3. Put the new frames on top.
  *   4. Find the locations of what is new, and hash from the lowest change upwards. The hash is a polynomial, so that of
  *      the window (the newest frames up to the limit) is the difference of two:

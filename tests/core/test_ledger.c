@@ -197,6 +197,54 @@ static void the_cache_grows_with_the_sites(void)
     hl_ledger_close(ledger);
 }
 
+/* The hashes of stacks that end in neighbouring lines differ in the lowest bit. */
+static void neighbouring_lines_do_not_drive_each_other_out(void)
+{
+    CHECK_OR_RETURN(begin(1));
+    hl_ledger *ledger = &the_history.ledger;
+    enum { LINES = 64 };
+    hl_string_id file;
+    hl_location_id stacks[LINES][2];
+    hl_site_id sites[LINES];
+    CHECK_OR_RETURN(hl_book_string(ledger->book, "a.py", 4, &file) == HL_OK);
+    for (uint32_t line = 0; line < LINES; line++) {
+        CHECK_OR_RETURN(hl_book_location(ledger->book, file, line + 1, 0, &stacks[line][0]) == HL_OK);
+        stacks[line][1] = stacks[0][0];
+        hl_key key = key_of(stacks[line], 2, 64, 0);
+        sites[line] = hl_ledger_site(ledger, &key);
+    }
+    uint32_t found = 0;
+    for (uint32_t line = 0; line < LINES; line++) {
+        hl_key key = key_of(stacks[line], 2, 64, 0);
+        found += hl_ledger_cached(ledger, &key) == sites[line];
+    }
+    CHECK_EQUAL(found, LINES);
+    hl_ledger_close(ledger);
+}
+
+/* Blocks that are gone at once, at many places, come back under the sites they had: for two sites with a block that
+ * lasts there may be one without. */
+static void temporaries_keep_their_sites(void)
+{
+    CHECK_OR_RETURN(begin(1));
+    hl_ledger *ledger = &the_history.ledger;
+    enum { LASTING = 20000, TEMPORARY = 10000, ROUNDS = 4, FIRST = 0x10000000, APART = 1 << 15 };
+    for (uint64_t i = 0; i < LASTING; i++)
+        hl_ledger_enter(ledger, FIRST + i * APART, 1000 + i, 0, site_of(ledger, 1, 1000 + i, 0));
+    uint64_t retired = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        retired = ledger->sites.retired_blocks;
+        for (uint64_t i = 0; i < TEMPORARY; i++) {
+            uint64_t size = 1000000 + i;
+            hl_ledger_enter(ledger, FIRST / 2, size, 0, site_of(ledger, 2, size, 0));
+            CHECK_OR_RETURN(hl_ledger_leave(ledger, FIRST / 2, 0));
+        }
+    }
+    CHECK_EQUAL(ledger->sites.retired_blocks, retired);
+    CHECK(hl_ledger_validate(ledger) == NULL);
+    hl_ledger_close(ledger);
+}
+
 /* A spot is void once a code object has died, or its site was reclaimed. */
 static void a_spot_is_void_in_another_generation(void)
 {
@@ -282,5 +330,6 @@ CHECK_MAIN(TEST(random_histories_agree_with_the_model), TEST(failing_memory_only
            TEST(opening_fails_cleanly), TEST(sites_that_come_and_go_do_not_pile_up),
            TEST(a_snapshot_keeps_what_it_names), TEST(a_dead_code_object_is_forgotten),
            TEST(the_cache_compares_whole_keys), TEST(the_cache_grows_with_the_sites),
+           TEST(neighbouring_lines_do_not_drive_each_other_out), TEST(temporaries_keep_their_sites),
            TEST(a_spot_is_void_in_another_generation), TEST(inherited_blocks_are_told_apart),
            TEST(the_validator_sees_each_broken_invariant))
