@@ -7,16 +7,14 @@
  * From 3.13 on the mark is None in `f_locals`, in frames of functions. The interpreter makes these with NULL there and
  * never puts anything else: local variables of a function are found without it (PEP 667). What it does with the field: an
  * import statement passes it on as `locals`, with None for NULL; the collector visits it, and passes over None; when the
- * frame ends it is released, which does nothing to None. All of it is the same with the mark as without.
+ * frame ends it is released, which does nothing to None. All of it is the same with the mark as without. Frames of
+ * generators and coroutines are left alone: they live on while their callers change. So are those of modules and classes,
+ * which keep their variables there, and code of a function that somebody executes with locals of his own.
  *
  * In 3.11 and 3.12 local variables are gathered in that field. There the mark is -2 in `stacktop`, where the interpreter
  * puts -1 in a frame that is running, because its stack pointer is in a register: a value that nothing reads but to see
- * that it is negative. A frame that calls another one by itself, not through C, has its stack pointer there meanwhile,
- * cannot be marked, and has lost its mark when that one returns.
- *
- * Frames of generators and coroutines are left alone: they live on while their callers change. So are, from 3.13 on, those
- * of modules and classes, which keep their variables there, and code of a function that somebody executes with locals of
- * his own.
+ * that it is negative. A frame that calls another one by itself, not through C, and a generator that yields have their
+ * stack pointer there meanwhile, and have lost the mark when they go on.
  */
 #ifndef HL_FRAMES_SETTLE_H
 #define HL_FRAMES_SETTLE_H
@@ -47,7 +45,7 @@ static inline bool is_settled(const frame *f)
 
 static inline void settle(const frame *f)
 {
-    if (f->stacktop == RUNNING && f->owner == FRAME_OWNED_BY_THREAD)
+    if (f->stacktop == RUNNING)
         ((frame *)f)->stacktop = SETTLED;
 }
 
