@@ -4,7 +4,7 @@
  * last, with their locations, and is brought up to date instead of walked anew:
  *
  *   1. From the current frame, find the newest frame that the shadow has too. Callees lie at higher addresses than their
- *      callers nearly always, so this is a merge of two sorted lists; where they do not, more is read again.
+ *      callers, but for generators, so this is a merge of two nearly sorted lists; where it fails, all is read again.
  *   2. Check every frame below it, down to the frame limit: still at the same instruction, still called by the next. The
  *      processor does not have to wait for one frame's link to look at the next frame: it predicts that the link is the
  *      one in the shadow. A frame is read only after its callee's link has been compared with it, so what is read exists.

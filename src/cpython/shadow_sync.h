@@ -140,6 +140,26 @@ static inline bool sync_one(hl_shadow *shadow, hl_ledger *ledger, const frame *f
     return resolve_from(shadow, ledger, at);
 }
 
+/* Step 1, for one frame: does the shadow have it? `top` moves past what cannot be a caller of it, to the frame itself if it
+ * is there, or to `room` if nothing is left. Frames of generators lie in the heap, out of order: a few in a row are passed
+ * over. */
+static inline bool find_frame(const hl_shadow *shadow, const frame *f, uint32_t *top)
+{
+    enum { IN_A_ROW = 4 };
+    uint32_t at = *top;
+    if (f->owner != FRAME_OWNED_BY_GENERATOR)
+        while (at < shadow->room && (uintptr_t)shadow->seen[at].frame > (uintptr_t)f)
+            at++;
+    *top = at;
+    for (uint32_t end = at + IN_A_ROW; at < end && at < shadow->room; at++) {
+        if (shadow->seen[at].frame == f) {
+            *top = at;
+            return true;
+        }
+    }
+    return false;
+}
+
 bool hl_shadow_sync(hl_shadow *shadow, hl_ledger *ledger, const void *current)
 {
     const frame *f = current;
@@ -163,14 +183,8 @@ bool hl_shadow_sync(hl_shadow *shadow, hl_ledger *ledger, const void *current)
     const frame *newest = f;
     /* Step 1. */
     uint32_t top = shadow->top, fresh = 0;
-    for (;;) {
-        while (top < shadow->room && (uintptr_t)shadow->seen[top].frame > (uintptr_t)f)
-            top++;
-        if (top == shadow->room)
-            return walk_anew(shadow, ledger, newest);
-        if (shadow->seen[top].frame == f)
-            break;
-        if (fresh + 1 == shadow->window || !is_lasting(f))
+    while (!find_frame(shadow, f, &top)) {
+        if (top == shadow->room || fresh + 1 == shadow->window || !is_lasting(f))
             return walk_anew(shadow, ledger, newest);
         shadow->pending[fresh++] = f;
         f = hl_frames_caller(f);
