@@ -32,6 +32,8 @@ void hl_cache_clear(hl_cache *cache)
 {
     hl_os_discard(cache->entries, bytes_of(cache->log2));
     hl_os_discard(cache->spots, SPOT_BYTES);
+    cache->last = cache->stack = 0;
+    cache->version = 0;
 }
 
 void hl_cache_fit(hl_cache *cache, size_t sites)
@@ -44,6 +46,7 @@ void hl_cache_fit(hl_cache *cache, size_t sites)
     hl_os_unmap(cache->entries, bytes_of(cache->log2));
     cache->entries = entries;
     cache->log2 += STEP;
+    cache->far = true;
 }
 
 void hl_cache_put(hl_cache *cache, const hl_key *key, hl_site_id site, uint32_t life, const hl_location_id *locations)

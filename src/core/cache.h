@@ -8,6 +8,9 @@
  * need be looked at: spots are the cache for that, in front of the other. A spot is also void when a code object has died
  * since (`generation`), for then its instruction may have another meaning.
  *
+ * Once there are so many sites that the cache's places are far away for the processor, a guess comes first: the site that
+ * came after the last one, the last time (hl_ledger_guess). It is compared like any other.
+ *
  * The cache of stacks grows with the number of sites. A larger cache begins empty: filling it again is spread over the
  * misses to come, where moving the entries would be a pause.
  *
@@ -52,8 +55,12 @@ enum { HL_SPOTS_LOG2 = 13 };
 
 typedef struct {
     hl_cache_entry *entries;
-    uint32_t log2;  /* of the number of places */
-    hl_spot *spots; /* 2^HL_SPOTS_LOG2 */
+    uint32_t log2;     /* of the number of places */
+    bool far;          /* it has outgrown the processor's nearer caches */
+    hl_spot *spots;    /* 2^HL_SPOTS_LOG2 */
+    hl_site_id last;   /* the site that was found last; 0: none */
+    hl_stack_id stack; /* of the key of this `version` */
+    uint64_t version;
 } hl_cache;
 
 hl_status hl_cache_open(hl_cache *cache) HL_MUST_USE;

@@ -61,8 +61,11 @@ hl_site_id hl_ledger_site(hl_ledger *ledger, const hl_key *key)
     hl_stack_id stack;
     hl_site_id site;
     if (hl_book_stack_hashed(ledger->book, key->stack_hash, key->locations, key->depth, 0, &stack) != HL_OK ||
-        hl_sites_intern(&ledger->sites, ledger->book, stack, key->size, key->domain, ledger->epoch, &site) != HL_OK)
+        hl_sites_intern(&ledger->sites, ledger->book, stack, key->size, key->domain, ledger->epoch, &site) != HL_OK) {
+        ledger->cache.version = 0;
         return 0;
+    }
+    hl_ledger_note(ledger, key, site);
     hl_cache_fit(&ledger->cache, ledger->sites.table.count);
     const hl_site *found = hl_sites_at(&ledger->sites, site);
     hl_cache_put(&ledger->cache, key, site, found->life, hl_book_get_stack(ledger->book, found->stack)->locations);
@@ -72,6 +75,7 @@ hl_site_id hl_ledger_site(hl_ledger *ledger, const hl_key *key)
 hl_site_id hl_ledger_own_site(hl_ledger *ledger, uint64_t size)
 {
     hl_site_id site;
+    ledger->cache.version = 0; /* its stack may be reclaimed */
     if (hl_sites_intern(&ledger->sites, ledger->book, 0, size, OWN_WORK, ledger->epoch, &site) != HL_OK)
         return 0;
     return site;

@@ -22,9 +22,10 @@ static bool is_dead(hl_site *site, uint64_t epoch)
 {
     if (!site->in_use || site->live != 0 || hl_site_at_peak(site, epoch) != 0 || (site->hidden && site->holds_code))
         return false;
-    if (site->seen == site->allocated)
+    uint32_t allocated = (uint32_t)site->allocated;
+    if (site->seen == allocated)
         return true;
-    site->seen = site->allocated;
+    site->seen = allocated;
     return false;
 }
 

@@ -28,7 +28,8 @@ typedef struct {
     uint64_t allocated; /* blocks entered since start; all that died are allocated - live */
     uint64_t saved;     /* live when the epoch's first change came */
     uint64_t epoch;     /* of `saved` */
-    uint64_t seen;      /* `allocated` when the hand last came by */
+    uint32_t seen;      /* `allocated` when the hand last came by, in its lower half */
+    uint32_t next;      /* the site that was looked for after this one, the last time; 0: not known */
     hl_stack_id stack;  /* 0: a hidden site, in no snapshot */
     uint32_t domain;
     uint32_t life; /* how often this id was reclaimed: a cache that remembers the id remembers this too */

@@ -191,7 +191,10 @@ static inline bool begin(uint64_t seed)
 {
     memset(&the_history, 0, sizeof the_history);
     the_history.seed = seed;
-    return hl_ledger_open(&the_history.ledger, NFRAME, 1) == HL_OK;
+    if (hl_ledger_open(&the_history.ledger, NFRAME, 1) != HL_OK)
+        return false;
+    the_history.ledger.cache.far = seed % 2 == 0; /* as with very many sites: guess first */
+    return true;
 }
 
 #endif

@@ -245,6 +245,55 @@ static void temporaries_keep_their_sites(void)
     hl_ledger_close(ledger);
 }
 
+/* With very many sites the next one is guessed: from what came after the last. */
+static void a_guess_must_be_right(void)
+{
+    CHECK_OR_RETURN(begin(1));
+    hl_ledger *ledger = &the_history.ledger;
+    ledger->cache.far = true;
+    enum { SIZE = 64 };
+    hl_string_id file;
+    hl_location_id stacks[3][2];
+    CHECK_OR_RETURN(hl_book_string(ledger->book, "a.py", 4, &file) == HL_OK);
+    for (uint32_t i = 0; i < 3; i++) {
+        CHECK_OR_RETURN(hl_book_location(ledger->book, file, i + 1, 0, &stacks[i][0]) == HL_OK);
+        stacks[i][1] = stacks[0][0];
+    }
+    hl_key first = key_of(stacks[0], 2, SIZE, 0), second = key_of(stacks[1], 2, SIZE, 0);
+    hl_key third = key_of(stacks[2], 2, SIZE, 0), larger = first;
+    larger.size++;
+    hl_site_id sites[] = {hl_ledger_site(ledger, &first), hl_ledger_site(ledger, &second)};
+    hl_cache_clear(&ledger->cache); /* what is found from now on was guessed */
+    ledger->cache.last = sites[0];
+    CHECK_EQUAL(hl_ledger_cached(ledger, &third), 0);
+    CHECK_EQUAL(hl_ledger_cached(ledger, &larger), 0);
+    CHECK_EQUAL(hl_ledger_cached(ledger, &second), sites[1]);
+    CHECK_EQUAL(hl_ledger_site(ledger, &first), sites[0]);
+    hl_site_id large = hl_ledger_site(ledger, &larger);
+    hl_cache_clear(&ledger->cache);
+    ledger->cache.last = sites[1];
+    CHECK_EQUAL(hl_ledger_cached(ledger, &first), sites[0]);
+    CHECK_EQUAL(hl_ledger_cached(ledger, &larger), large); /* the same stack, by its version */
+    ledger->cache.last = sites[0];
+    larger.version = third.version;
+    larger.locations = third.locations;
+    CHECK_EQUAL(hl_ledger_cached(ledger, &larger), 0);
+    ledger->cache.last = sites[1];
+    hl_sites_at(&ledger->sites, sites[0])->next = sites[1];
+    CHECK_EQUAL(hl_ledger_cached(ledger, &first), sites[0]);
+    CHECK_EQUAL(hl_ledger_cached(ledger, &first), 0); /* the guess is the second: another stack, by the version */
+    /* A stack that was reclaimed gives its id to another. */
+    ledger->cache.last = sites[1];
+    CHECK_EQUAL(hl_ledger_cached(ledger, &first), sites[0]);
+    CHECK_EQUAL(ledger->cache.version, first.version);
+    CHECK(hl_ledger_own_site(ledger, SIZE) != 0);
+    CHECK_EQUAL(ledger->cache.version, 0);
+    hl_ledger_inherit(ledger);
+    ledger->cache.last = sites[1];
+    CHECK_EQUAL(hl_ledger_cached(ledger, &first), 0);
+    hl_ledger_close(ledger);
+}
+
 /* A spot is void once a code object has died, or its site was reclaimed. */
 static void a_spot_is_void_in_another_generation(void)
 {
@@ -331,5 +380,5 @@ CHECK_MAIN(TEST(random_histories_agree_with_the_model), TEST(failing_memory_only
            TEST(a_snapshot_keeps_what_it_names), TEST(a_dead_code_object_is_forgotten),
            TEST(the_cache_compares_whole_keys), TEST(the_cache_grows_with_the_sites),
            TEST(neighbouring_lines_do_not_drive_each_other_out), TEST(temporaries_keep_their_sites),
-           TEST(a_spot_is_void_in_another_generation), TEST(inherited_blocks_are_told_apart),
-           TEST(the_validator_sees_each_broken_invariant))
+           TEST(a_guess_must_be_right), TEST(a_spot_is_void_in_another_generation),
+           TEST(inherited_blocks_are_told_apart), TEST(the_validator_sees_each_broken_invariant))
