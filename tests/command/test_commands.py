@@ -107,6 +107,30 @@ def test_a_moment_that_is_not_there(run):
     assert done.status == 2 and "no snapshot of the moment 'peak', only of: live" in done.errors
 
 
+@pytest.mark.parametrize("command", ["summary", "top", "tree", "merge", "export", "report", "diff"])
+def test_files_without_a_moment_in_common(run, tmp_path, command):
+    capture = heapledger.Capture.load(stored.GOLDEN / "new.hlsnap")
+    names = [tmp_path / moment for moment in ("live", "peak")]
+    for name in names:
+        capture.select(name.name).dump(name)
+    out = tmp_path / "out"
+    more = {"export": ["--format", "csv"], "merge": ["-o", out], "report": ["--merge", "-o", out]}
+    done = run(command, *names, *more.get(command, []))
+    assert (done.status, done.output) == (2, "")
+    said = "no moment in common"
+    if command == "diff":
+        said = f"not have a moment in common; {names[0]}: live; {names[1]}: peak"
+    assert done.errors.startswith(f"heapledger {command}: ") and said in done.errors and done.errors.count("\n") == 1
+    assert not out.exists()
+
+
+def test_diff_takes_a_moment_that_both_have(run, fine, tmp_path):
+    heapledger.Capture.load(stored.GOLDEN / "old.hlsnap").select("peak").dump(tmp_path / "peak")
+    assert fine("diff", tmp_path / "peak", "new.hlsnap") == fine("diff", "old.hlsnap", "new.hlsnap", "--peak")
+    done = run("diff", tmp_path / "peak", "new.hlsnap", "--moment", "live")
+    assert done.status == 2 and "both a snapshot of the moment 'live'; " in done.errors and "peak: peak; " in done.errors
+
+
 @pytest.mark.parametrize("command", [("merge",), ("import",), ("export", "--format", "csv")])
 def test_a_file_that_cannot_be_written(run, tmp_path, command):
     name, *more = command
