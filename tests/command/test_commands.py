@@ -128,7 +128,7 @@ def test_diff_takes_a_moment_that_both_have(run, fine, tmp_path):
     heapledger.Capture.load(stored.GOLDEN / "old.hlsnap").select("peak").dump(tmp_path / "peak")
     assert fine("diff", tmp_path / "peak", "new.hlsnap") == fine("diff", "old.hlsnap", "new.hlsnap", "--peak")
     done = run("diff", tmp_path / "peak", "new.hlsnap", "--moment", "live")
-    assert done.status == 2 and "both a snapshot of the moment 'live'; " in done.errors and "peak: peak; " in done.errors
+    assert done.status == 2 and "both a snapshot of the moment 'live'; " in done.errors
 
 
 @pytest.mark.parametrize("command", [("merge",), ("import",), ("export", "--format", "csv")])
