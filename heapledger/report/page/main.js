@@ -79,7 +79,7 @@ class App {
     this.graph.show();
     this.timeline.show();
     if (frames || differs("zoom", "group")) this.showTableSoon();
-    else if (differs("search", "sort")) this.table.rows && this.table.fill();
+    else if (differs("search", "sort") && this.table.rows) this.table.fill();
   }
 
   // The graph answers at once; the table, which adds up the whole tree, when that has been seen.
