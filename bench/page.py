@@ -19,7 +19,7 @@ import report
 
 PART = "page"
 TESTS = pathlib.Path(__file__).resolve().parent.parent / "tests" / "browser"
-ROWS = (3, 8, 12, 20)
+ROWS = (3, 8, 12)
 
 
 def make_page(folder, stacks):

