@@ -9,7 +9,8 @@
 # make bench-snapshots   the same for snapshots and their analyses (ten minutes)
 # make asan, tsan, memcheck, failing   the extension and the core under hostile conditions (tools/hostile); test-all
 #                 does so too, once
-# make bench-commands    the same for the command line on a big snapshot (a few minutes)
+# make bench-commands    the same for the command line on a big snapshot, and for the report's page in chromium (a few
+#                        minutes)
 # make planted    bugs made on purpose, in a copy: each must be found by the test that is there for it
 # make soak       stress programs, fuzz targets (each for SECONDS=60), hostile builds in their long form, planted bugs,
 #                 and half an hour of regrtest
@@ -103,6 +104,8 @@ real-programs:
 
 bench-commands:
 	$(with) $(PYTHON) python bench/commands.py --out bench/RESULTS.md
+	$(with) $(PYTHON) tools/browser
+	$(with) $(PYTHON) python bench/page.py --out bench/RESULTS.md
 
 callgrind-check:
 	$(with) $(PYTHON) python bench/callgrind.py

@@ -12,7 +12,7 @@ import sys
 PREFACE = """# Benchmark results
 
 Written by `make bench` (`python bench/run.py`; one part alone: `--only PART`), `make bench-snapshots` and
-`make bench-commands`; do not edit.
+`make bench-commands`, which measures the report's page too; do not edit.
 Every figure comes from fresh processes, modes interleaved. Ratios are slowdowns against untraced: 1.00 is free.
 
 The workloads (bench/workloads.py) allocate heavily on purpose and run below 30 frames of recursion, so that 25 frames
@@ -21,7 +21,7 @@ reference tracer that does nothing adds (3.13 and later, where heapledger needs 
 rest, which is heapledger's own work.
 """
 
-PARTS = ("about", "workloads", "memory", "pauses", "depth", "snapshots", "merge", "commands")
+PARTS = ("about", "workloads", "memory", "pauses", "depth", "snapshots", "merge", "commands", "page")
 PART = re.compile(r"<!-- part (\S+) (\S+) -->\n(.*?)\n<!-- end -->", re.DOTALL)
 VERSION = "%d.%d" % sys.version_info[:2]
 

@@ -12,6 +12,8 @@ import importlib
 import os
 import sys
 
+from heapledger._ledger import _version
+
 SUMMARIES = {
     "run": "run a program and write what it allocates, in every process of it, to files",
     "summary": "totals, the peak, and traced memory against the process's",
@@ -41,14 +43,24 @@ def make_parser():
     listing = "\n".join(f"  {name:{width}}  {summary}" for name, summary in SUMMARIES.items())
     parser = argparse.ArgumentParser(
         prog="heapledger",
-        usage="heapledger [-h] COMMAND ...",
+        usage="heapledger [-h] [--version] COMMAND ...",
         description="Every memory allocation of a Python program, with the traceback that made it.",
         epilog=f"commands:\n{listing}\n\nheapledger COMMAND --help says more, with an example.\n\n"
         "exit status: 0 done, 1 the answer is no, 2 could not be done, 130 ended by ^C",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("command", metavar="COMMAND", choices=list(SUMMARIES), help="one of those below")
+    parser.add_argument("--version", action="version", version=f"heapledger {_version}")
+    parser.add_argument("command", metavar="COMMAND", help="one of those below")
     return parser
+
+
+def unknown(name):
+    """What is said of a command that there is not."""
+    import difflib
+
+    close = difflib.get_close_matches(name, SUMMARIES, 1)
+    hint = f"did you mean {close[0]}?" if close else "heapledger --help lists the commands"
+    return f"there is no command {name!r}: {hint}"
 
 
 def make_command_parser(name):
@@ -64,6 +76,11 @@ def make_command_parser(name):
     return module, parser
 
 
+def give_up_output():
+    """The interpreter flushes once more when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def run_command(name, arguments):
     module, parser = make_command_parser(name)
     options = parser.parse_args(arguments)
@@ -77,8 +94,12 @@ def run_command(name, arguments):
         print(f"heapledger {name}: {failure}", file=sys.stderr)
         return 2
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more
+        give_up_output()
         return 141
+    except OSError as error:
+        give_up_output()
+        print(f"heapledger {name}: cannot write the output: {error.strerror or error}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         return 130
 
@@ -86,5 +107,11 @@ def run_command(name, arguments):
 def main(arguments=None):
     """Run the command line, sys.argv's unless given; the exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    chosen = make_parser().parse_args(arguments[:1])
-    return run_command(chosen.command, arguments[1:])
+    parser = make_parser()
+    if not arguments:
+        parser.print_help(sys.stderr)
+        return 2
+    name = parser.parse_args(arguments[:1]).command
+    if name not in SUMMARIES:
+        parser.error(unknown(name))
+    return run_command(name, arguments[1:])

@@ -1,13 +1,13 @@
 """Sums by a key (heapledger/command/_names.py), of one snapshot or of two.
 
-Lines, files and tracebacks are grouped as Snapshot.statistics does, and only those that are shown are looked at. The
+Lines, files and tracebacks are grouped as Snapshot.statistics does, and only those that are shown are made objects. The
 others are added up by keys that are made here for each line, of which there are few. With `cumulative` a block counts
 once for a key, however often that is on its stack, so that no share exceeds 100 %.
 """
 
 import heapq
 
-from heapledger._ledger import _sum_by
+from heapledger._ledger import _greatest, _sum_by
 from heapledger.command import _names
 
 _NATIVE = {"line": "lineno", "file": "filename", "traceback": "traceback"}
@@ -75,9 +75,8 @@ def total(snapshot):
 def groups(snapshot, by, cumulative, limit):
     """([Group, ...], how many there are): the greatest come first."""
     if by in _NATIVE and not cumulative:
-        found = snapshot.statistics(_NATIVE[by])
-        shown = [Group(_native_key(by, one.traceback), one.size, one.count) for one in found[:limit]]
-        return shown, len(found)
+        found, number = _greatest(snapshot, None, _NATIVE[by], limit)
+        return [Group(_native_key(by, one.traceback), one.size, one.count) for one in found], number
     sums = _sum_by(snapshot, _KEYS[by], cumulative)
     best = heapq.nsmallest(limit, sums.items(), key=lambda item: (-item[1][0], -item[1][1], str(item[0])))
     return [Group(key, *sum) for key, sum in best], len(sums)
@@ -86,12 +85,12 @@ def groups(snapshot, by, cumulative, limit):
 def differences(old, new, by, cumulative, limit):
     """([Difference, ...], how many there are): what has changed, the greatest changes first."""
     if by in _NATIVE and not cumulative:
-        found = [one for one in new.compare_to(old, _NATIVE[by]) if one.size_diff or one.count_diff]
+        found, number = _greatest(new, old, _NATIVE[by], limit)
         shown = [
             Difference(_native_key(by, one.traceback), one.size, one.count, one.size_diff, one.count_diff)
-            for one in found[:limit]
+            for one in found
         ]
-        return shown, len(found)
+        return shown, number
     before, after = (_sum_by(snapshot, _KEYS[by], cumulative) for snapshot in (old, new))
     found = []
     for key in before.keys() | after.keys():

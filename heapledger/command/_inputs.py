@@ -35,9 +35,8 @@ def load_one(filename):
     except OSError as error:
         raise Failure(f"cannot read {shown}: {reason(error)}") from error
     except heapledger.SnapshotFormatError as error:
-        raise Failure(
-            f"cannot read {shown}: {error.reason} (byte {error.offset}); heapledger check says what is sound"
-        ) from error
+        hint = "; heapledger check says what is sound" if error.offset else ""
+        raise Failure(f"cannot read {shown}: {error.reason} (byte {error.offset}){hint}") from error
     except MemoryError as error:
         raise Failure(f"cannot read {shown}: there is not enough memory") from error
 
@@ -142,6 +141,12 @@ def filtered(snapshot, options):
         snapshot = snapshot.filter_traces([heapledger.DomainFilter(True, domain) for domain in options.domain])
     filters = make_filters(options)
     return snapshot.filter_traces(filters) if filters else snapshot
+
+
+def nothing(options):
+    """What is said where there is no block to show."""
+    names = [f"--{name}" for name in ("include", "exclude", "domain") if getattr(options, name)]
+    return f"no block is left by {' and '.join(names)}" if names else "there are no blocks"
 
 
 def select(capture, options):

@@ -4,7 +4,6 @@ A key is a tuple: (file, line), (file,), (file, function), (package,), or for tr
 function), the oldest frame first. A function that is not known is None.
 """
 
-import hashlib
 import re
 
 from heapledger.command import _text
@@ -43,6 +42,8 @@ class Ids:
     def _frame(self, filename, line):
         number = self._frames.get((filename, line))
         if number is None:
+            import hashlib  # with the library behind it, it takes longer than a small command
+
             text = f"{line}:{filename}".encode("utf-8", "surrogatepass")
             number = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") % _MODULUS + 1
             self._frames[filename, line] = number

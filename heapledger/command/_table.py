@@ -3,7 +3,6 @@
 Cells are text, never markup. rich is imported only when there is a terminal to write to.
 """
 
-import json
 import os
 import sys
 
@@ -30,6 +29,8 @@ def show(text=""):
 
 
 def show_json(value):
+    import json  # takes as long as a small command
+
     json.dump(value, sys.stdout, indent=2)
     print()
 

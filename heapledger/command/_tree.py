@@ -12,55 +12,44 @@ class CallTree:
     """locations: (file, line, function or None); by node: parents, and nodes, which are 1 + a place in `locations`,
     or 0 for the root. By snapshot and node: own_sizes and own_counts of what was allocated there, sizes and counts of
     what was allocated there or below.
+
+    What is gone through as a whole is a list, made when it is asked for; of the rest only a few nodes are looked at.
     """
 
     def __init__(self, snapshots):
-        parents, nodes, locations, sums = _call_tree(tuple(snapshots))
-        self.parents = memoryview(parents).cast("I").tolist()
-        self.nodes = memoryview(nodes).cast("I").tolist()
+        parents, nodes, ends, locations, sums = _call_tree(tuple(snapshots))
         self.locations = locations[1:]
-        self._sums = sums
+        self._parents, self._nodes, self._ends = (memoryview(one).cast("I") for one in (parents, nodes, ends))
+        self._sums = [[memoryview(numbers).cast("Q") for numbers in one] for one in sums]
+        self.sizes = [one[2] for one in self._sums]
+        self.counts = [one[3] for one in self._sums]
 
-    def _numbers(self, which):
-        return [memoryview(one[which]).cast("Q").tolist() for one in self._sums]
+    @functools.cached_property
+    def parents(self):
+        return self._parents.tolist()
+
+    @functools.cached_property
+    def nodes(self):
+        return self._nodes.tolist()
 
     @functools.cached_property
     def own_sizes(self):
-        return self._numbers(0)
+        return [one[0].tolist() for one in self._sums]
 
     @functools.cached_property
     def own_counts(self):
-        return self._numbers(1)
-
-    @functools.cached_property
-    def sizes(self):
-        return self._numbers(2)
-
-    @functools.cached_property
-    def counts(self):
-        return self._numbers(3)
-
-    @functools.cached_property
-    def ends(self):
-        """By node: the number after the last node below it."""
-        parents = self.parents
-        ends = list(range(1, len(parents) + 1))
-        for node in range(len(parents) - 1, 0, -1):
-            parent = parents[node]
-            if ends[parent] < ends[node]:
-                ends[parent] = ends[node]
-        return ends
+        return [one[1].tolist() for one in self._sums]
 
     def children(self, node):
         """The nodes right below a node."""
-        child, end = node + 1, self.ends[node]
+        child, end = node + 1, self._ends[node]
         while child < end:
             yield child
-            child = self.ends[child]
+            child = self._ends[child]
 
     def location(self, node):
         """(file, line, function) of a node that is not the root."""
-        return self.locations[self.nodes[node] - 1]
+        return self.locations[self._nodes[node] - 1]
 
     def path(self, node):
         """Places in `locations` of a node and its callers, the oldest first."""

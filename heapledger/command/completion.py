@@ -117,7 +117,8 @@ def _zsh_option(option):
     others = "" if option.repeats else f"({' '.join(option.names)})"
     for name in option.names:
         value = f":{_zsh_value(option)}" if option.takes_value else ""
-        yield _quote(f"{'*' if option.repeats else others}{name}[{_zsh_text(option.help)}]{value}")
+        joint = "=" if option.takes_value and name.startswith("--") else ""  # the value may follow both ways
+        yield _quote(f"{'*' if option.repeats else others}{name}{joint}[{_zsh_text(option.help)}]{value}")
 
 
 def zsh():

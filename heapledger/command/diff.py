@@ -18,11 +18,22 @@ def add_arguments(parser):
     _inputs.add_selection(parser)
 
 
+def select(options):
+    """(moment, snapshots of the files): of the first moment that both have, unless one was asked for."""
+    names = [options.old, options.new]
+    captures = _inputs.load_all(names)
+    for moment in _inputs.MOMENTS if options.moment is None else (options.moment,):
+        snapshots = [getattr(capture, moment) for capture in captures]
+        if None not in snapshots:
+            return moment, [_inputs.filtered(snapshot, options) for snapshot in snapshots]
+    wanted = "a moment in common" if options.moment is None else f"both a snapshot of the moment '{options.moment}'"
+    has = [f"{_text.printable(name)}: {', '.join(one.moments)}" for name, one in zip(names, captures, strict=True)]
+    raise _inputs.Failure(f"the files do not have {wanted}; {'; '.join(has)}")
+
+
 def run(options):
     top.check_view(options)
-    moment, new = _inputs.select(_inputs.load([options.new]), options)
-    options.moment = moment
-    _, old = _inputs.select(_inputs.load([options.old]), options)
+    moment, (old, new) = select(options)
     (old_size, old_count), (size, count) = _groups.total(old), _groups.total(new)
     shown, number = _groups.differences(old, new, options.by, options.cumulative, options.number)
     described = top.Described(options)

@@ -6,23 +6,16 @@ only who knows the address, which has a random token in it.
 
 import sys
 
-from heapledger.command import Failure, _inputs, _progress, report
+from heapledger.command import Failure, _arguments, _inputs, _progress, report
 
 EXAMPLE = """\
   heapledger open huge.hlsnap
   heapledger open --browser before.hlsnap after.hlsnap"""
 
 
-def port_number(text):
-    number = int(text)
-    if not 0 <= number < 65536:
-        raise ValueError(text)
-    return number
-
-
 def add_arguments(parser):
     _inputs.add_files(parser)
-    parser.add_argument("--port", type=port_number, default=0, help="the port (default: any that is free)")
+    parser.add_argument("--port", type=_arguments.port, default=0, help="the port (default: any that is free)")
     parser.add_argument(
         "--browser", action="store_true", help="start the browser, on whose command line others may see the address"
     )

@@ -4,9 +4,7 @@ A line's memory is what its own code has allocated; with --cumulative, also what
 Several files, such as those of many processes, are merged. A traceback's number is for heapledger show.
 """
 
-import argparse
-
-from heapledger.command import _groups, _inputs, _names, _sources, _table, _text
+from heapledger.command import _arguments, _groups, _inputs, _names, _sources, _table, _text
 
 EXAMPLE = """\
   heapledger top app.hlsnap
@@ -14,17 +12,12 @@ EXAMPLE = """\
   heapledger top worker-*.hlsnap --include '*/myapp/*' --cumulative -n 30"""
 
 
-def at_least_one(text):
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is less than 1")
-    return number
-
-
 def add_view(parser):
     """Options that top and diff have in common."""
     parser.add_argument("--by", choices=_names.KEYS, default="line", help="what to add up (default: line)")
-    parser.add_argument("-n", "--number", metavar="N", type=at_least_one, default=10, help="how many (default: 10)")
+    parser.add_argument(
+        "-n", "--number", metavar="N", type=_arguments.at_least_one, default=10, help="how many (default: 10)"
+    )
     parser.add_argument("--cumulative", action="store_true", help="count what callees allocated too; not by traceback")
     parser.add_argument("--no-source", action="store_true", help="do not look for the lines' source")
     parser.add_argument("--json", action="store_true", help="write JSON")
@@ -109,7 +102,10 @@ def run(options):
         ]
         for one in shown
     ]
-    _table.show_table(columns, rows)
+    if rows:
+        _table.show_table(columns, rows)
+    else:
+        _table.show(_inputs.nothing(options))
     _table.show()
     _table.show(f"{moment}: {_text.size(size)} in {_text.plural(count, 'block')}{rest(options, number - len(shown))}")
     return 0

@@ -4,7 +4,7 @@ What has less than --threshold per cent of the whole is folded into one line, or
 call that is its caller's only one stands below it without being indented.
 """
 
-from heapledger.command import _inputs, _names, _sources, _table, _text
+from heapledger.command import _arguments, _inputs, _names, _sources, _table, _text
 from heapledger.command._tree import CallTree
 
 EXAMPLE = """\
@@ -12,19 +12,18 @@ EXAMPLE = """\
   heapledger tree app.hlsnap --peak --threshold 0.5 --depth 40"""
 
 
-def percentage(text):
-    number = float(text)
-    if not 0 <= number <= 100:
-        raise ValueError
-    return number
-
-
 def add_arguments(parser):
     _inputs.add_files(parser)
     parser.add_argument(
-        "--threshold", metavar="PERCENT", type=percentage, default=1.0, help="fold what has less (default: 1)"
+        "--threshold",
+        metavar="PERCENT",
+        type=_arguments.percentage,
+        default=1.0,
+        help="fold what has less (default: 1)",
     )
-    parser.add_argument("--depth", metavar="N", type=int, default=100, help="fold what is deeper (default: 100)")
+    parser.add_argument(
+        "--depth", metavar="N", type=_arguments.at_least_one, default=100, help="fold what is deeper (default: 100)"
+    )
     parser.add_argument("--source", action="store_true", help="show the source of the lines too")
     parser.add_argument("--json", action="store_true", help="write JSON")
     _inputs.add_selection(parser)
@@ -125,7 +124,10 @@ def run(options):
     if options.json:
         _table.show_json({"moment": moment, "threshold": options.threshold, "root": as_json(view)})
         return 0
-    show(view, options)
+    if view.counts[0]:
+        show(view, options)
+    else:
+        _table.show(_inputs.nothing(options))
     _table.show()
     _table.show(f"{moment}: {_text.size(view.sizes[0])} in {_text.plural(view.counts[0], 'block')}")
     return 0

@@ -46,7 +46,7 @@ class Tree:
     """The call tree of some snapshots as arrays. sums[i] is (own bytes, own blocks, bytes, blocks)."""
 
     def __init__(self, snapshots):
-        parents, locations, self.names, sums = _call_tree(tuple(snapshots))
+        parents, locations, _, self.names, sums = _call_tree(tuple(snapshots))
         self.parents = array("I", parents)
         self.locations = array("I", locations)
         self.sums = [tuple(array("Q", data) for data in column) for column in sums]

@@ -280,6 +280,10 @@ PyObject *hl_files_facts(PyObject *module, PyObject *snapshot);
 PyObject *hl_snapshot_merge(PyObject *type, PyObject *args, PyObject *kwargs);
 PyObject *hl_merge_captures(PyObject *module, PyObject *captures);
 
+/* --- greatest.c --- */
+
+PyObject *hl_greatest(PyObject *module, PyObject *args);
+
 /* --- tree.c --- */
 
 PyObject *hl_call_tree(PyObject *module, PyObject *snapshots);

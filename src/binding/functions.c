@@ -295,12 +295,17 @@ PyMethodDef hl_functions[] = {
      PyDoc_STR("_sum_by(snapshot, key, all_frames, /)\n--\n\n"
                "{key(filename, lineno, function or None): (bytes, blocks)} by the newest frame of each stack, or by\n"
                "all its frames, where a block counts once for each key.")},
+    {"_greatest", hl_greatest, METH_VARARGS,
+     PyDoc_STR("_greatest(snapshot, old_snapshot or None, key_type, limit, /)\n--\n\n"
+               "The first `limit` statistics of a snapshot, or of its differences from the old one that are not 0,\n"
+               "and how many there are.")},
     {"_call_tree", hl_call_tree, METH_O,
      PyDoc_STR("_call_tree(snapshots, /)\n--\n\n"
-               "The call tree of a tuple of Snapshots and Nones: (parents, locations, names, sums).\n\n"
+               "The call tree of a tuple of Snapshots and Nones: (parents, locations, ends, names, sums).\n\n"
                "Node 0 is the root, a parent precedes its children, and a node is followed by all that is below\n"
-               "it. parents and locations are bytes for array('I'): the parent of each node, and an index into\n"
-               "names, a tuple of (filename, lineno, function or None) with None for the root. sums has for each\n"
+               "it. parents, locations and ends are bytes for array('I'): the parent of each node, an index into\n"
+               "names, a tuple of (filename, lineno, function or None) with None for the root, and the number of\n"
+               "the node after the last one below. sums has for each\n"
                "snapshot None, or bytes for array('Q'), a number for each node: (own bytes, own blocks, bytes,\n"
                "blocks), where own is what was allocated by the frame itself, and the others include its callees.")},
     {"_validate", validate, METH_NOARGS,

@@ -98,8 +98,9 @@ static PyObject *make_sums(const hl_tree *tree)
 
 static PyObject *make_result(const hl_tree *tree)
 {
-    return Py_BuildValue("(NNNN)", bytes_of(tree->parents, tree->node_count, 4),
-                         bytes_of(tree->locations, tree->node_count, 4), make_names(tree), make_sums(tree));
+    return Py_BuildValue("(NNNNN)", bytes_of(tree->parents, tree->node_count, 4),
+                         bytes_of(tree->locations, tree->node_count, 4), bytes_of(tree->ends, tree->node_count, 4),
+                         make_names(tree), make_sums(tree));
 }
 
 static PyObject *build(hl_source *const *sources, const hl_snapshot **snapshots, size_t count)

@@ -23,7 +23,9 @@
 typedef struct {
     hl_key_type key_type;
     bool cumulative;
-    int sides[2]; /* of the new and of the old snapshot: which of the numbers' books is theirs */
+    bool changed_only;
+    size_t wanted; /* so many in order */
+    int sides[2];  /* of the new and of the old snapshot: which of the numbers' books is theirs */
     hl_numbers numbers;
     hl_difference *groups; /* group number n is at n - 1 */
     uint32_t group_count;
@@ -331,7 +333,8 @@ static void rank_files(hl_numbers *numbers, hl_order_item *items, hl_order_item 
         if (numbers->files[i + 1].length > longest)
             longest = numbers->files[i + 1].length;
     }
-    hl_order_sort(items, spare, numbers->file_count, longest / FILE_STEP + 1, file_symbols, NULL, numbers);
+    hl_order_sort(items, spare, numbers->file_count, numbers->file_count, longest / FILE_STEP + 1, file_symbols, NULL,
+                  numbers);
     for (uint32_t i = 0; i < numbers->file_count; i++)
         numbers->files[items[i].index].rank = i + 1;
 }
@@ -349,6 +352,18 @@ static void arrange(hl_difference *groups, hl_order_item *items, uint32_t count)
         groups[to] = first;
         items[to].index = to + 1;
     }
+}
+
+/* The groups that take part in the sort, and behind them the others; how many take part. */
+static uint32_t list_groups(const grouper *work, hl_order_item *items)
+{
+    uint32_t listed = 0, left_out = work->group_count;
+    for (uint32_t i = 0; i < work->group_count; i++) {
+        const hl_difference *group = &work->groups[i];
+        bool changed = group->size != group->old_size || group->count != group->old_count;
+        items[changed || !work->changed_only ? listed++ : --left_out].index = i + 1;
+    }
+    return listed;
 }
 
 /* All three; afterwards work->groups is the answer. */
@@ -371,11 +386,11 @@ static hl_status run(grouper *work, const hl_snapshot *snapshot, const hl_snapsh
     if (items == NULL)
         return HL_NO_MEMORY;
     rank_files(&work->numbers, items, items + room);
-    for (uint32_t i = 0; i < work->group_count; i++)
-        items[i].index = i + 1;
+    uint32_t listed = list_groups(work, items);
     uint32_t frames = work->key_type == HL_BY_STACK ? work->deepest : 1;
-    hl_order_sort(items, items + room, work->group_count, SUMS + frames + 1, group_symbols, shared_frames, work);
+    hl_order_sort(items, items + room, listed, work->wanted, SUMS + frames + 1, group_symbols, shared_frames, work);
     arrange(work->groups, items, work->group_count);
+    work->group_count = listed;
     hl_os_free(items);
     return HL_OK;
 }
@@ -391,7 +406,7 @@ static void *take_groups(grouper *work, size_t size)
 hl_status hl_group_rows(const hl_snapshot *snapshot, hl_key_type key_type, bool cumulative, hl_group **groups,
                         size_t *count)
 {
-    grouper work = {.key_type = key_type, .cumulative = cumulative};
+    grouper work = {.key_type = key_type, .cumulative = cumulative, .wanted = SIZE_MAX};
     hl_status status = run(&work, snapshot, NULL);
     if (status == HL_OK) {
         /* The shorter groups overwrite the longer from the front on, never one that is still to be read. */
@@ -406,15 +421,28 @@ hl_status hl_group_rows(const hl_snapshot *snapshot, hl_key_type key_type, bool 
     return status;
 }
 
+static hl_status compare(grouper *work, const hl_snapshot *new_snapshot, const hl_snapshot *old_snapshot,
+                         hl_difference **differences, size_t *count)
+{
+    hl_status status = run(work, new_snapshot, old_snapshot);
+    if (status == HL_OK) {
+        *differences = take_groups(work, sizeof **differences);
+        *count = work->group_count;
+    }
+    grouper_close(work);
+    return status;
+}
+
 hl_status hl_group_compare(const hl_snapshot *new_snapshot, const hl_snapshot *old_snapshot, hl_key_type key_type,
                            bool cumulative, hl_difference **differences, size_t *count)
 {
-    grouper work = {.key_type = key_type, .cumulative = cumulative};
-    hl_status status = run(&work, new_snapshot, old_snapshot);
-    if (status == HL_OK) {
-        *differences = take_groups(&work, sizeof **differences);
-        *count = work.group_count;
-    }
-    grouper_close(&work);
-    return status;
+    grouper work = {.key_type = key_type, .cumulative = cumulative, .wanted = SIZE_MAX};
+    return compare(&work, new_snapshot, old_snapshot, differences, count);
+}
+
+hl_status hl_group_changes(const hl_snapshot *new_snapshot, const hl_snapshot *old_snapshot, hl_key_type key_type,
+                           size_t wanted, hl_difference **differences, size_t *count)
+{
+    grouper work = {.key_type = key_type, .changed_only = true, .wanted = wanted};
+    return compare(&work, new_snapshot, old_snapshot, differences, count);
 }

@@ -36,5 +36,9 @@ hl_status hl_group_rows(const hl_snapshot *snapshot, hl_key_type key_type, bool 
                         size_t *count) HL_MUST_USE;
 hl_status hl_group_compare(const hl_snapshot *new_snapshot, const hl_snapshot *old_snapshot, hl_key_type key_type,
                            bool cumulative, hl_difference **differences, size_t *count) HL_MUST_USE;
+/* What differs, from the old snapshot or, if that is NULL, from nothing: the first `wanted` as above, then the others in
+ * any order. */
+hl_status hl_group_changes(const hl_snapshot *new_snapshot, const hl_snapshot *old_snapshot, hl_key_type key_type,
+                           size_t wanted, hl_difference **differences, size_t *count) HL_MUST_USE;
 
 #endif

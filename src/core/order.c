@@ -16,6 +16,7 @@ typedef struct {
     hl_order_shared *shared;
     const void *context;
     hl_order_item *spare;
+    const hl_order_item *stop; /* what comes from here on is in any order */
     uint32_t limit;
 } sorter;
 
@@ -58,7 +59,7 @@ static void sort_by_bytes(hl_order_item *items, hl_order_item *spare, size_t cou
 
 static void sort_run(const sorter *how, hl_order_item *items, size_t count, uint32_t depth)
 {
-    while (count > 1 && depth < how->limit) {
+    while (count > 1 && items < how->stop && depth < how->limit) {
         if (how->shared != NULL)
             depth += how->shared(how->context, items, count, depth);
         how->symbols(how->context, items, count, depth++);
@@ -89,9 +90,10 @@ static void sort_run(const sorter *how, hl_order_item *items, size_t count, uint
     }
 }
 
-void hl_order_sort(hl_order_item *items, hl_order_item *spare, size_t count, uint32_t limit, hl_order_symbols *symbols,
-                   hl_order_shared *shared, const void *context)
+void hl_order_sort(hl_order_item *items, hl_order_item *spare, size_t count, size_t wanted, uint32_t limit,
+                   hl_order_symbols *symbols, hl_order_shared *shared, const void *context)
 {
     sorter how = {.symbols = symbols, .shared = shared, .context = context, .spare = spare, .limit = limit};
+    how.stop = items + (wanted < count ? wanted : count);
     sort_run(&how, items, count, 0);
 }

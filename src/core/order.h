@@ -24,9 +24,9 @@ typedef void hl_order_symbols(const void *context, hl_order_item *items, size_t 
 /* How many symbols from `depth` on are the same for all items, at the least; saves asking for them one by one. */
 typedef uint32_t hl_order_shared(const void *context, const hl_order_item *items, size_t count, uint32_t depth);
 
-/* Sort ascending; `shared` may be NULL. Things whose first `limit` symbols are equal stay in any order. `spare` has
- * room for `count` items. */
-void hl_order_sort(hl_order_item *items, hl_order_item *spare, size_t count, uint32_t limit, hl_order_symbols *symbols,
-                   hl_order_shared *shared, const void *context);
+/* Sort ascending; `shared` may be NULL. Things whose first `limit` symbols are equal stay in any order, and so do all that
+ * come after the first `wanted`. `spare` has room for `count` items. */
+void hl_order_sort(hl_order_item *items, hl_order_item *spare, size_t count, size_t wanted, uint32_t limit,
+                   hl_order_symbols *symbols, hl_order_shared *shared, const void *context);
 
 #endif

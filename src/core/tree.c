@@ -2,7 +2,7 @@
  *
  *   1. Names are translated into the tree's book (translation.h).
  *   2. Paths: each distinct stack is walked once, from its oldest frame, over nodes found by (parent, location). Stacks
- *      that follow each other mostly begin alike, so the path of the last is kept and left where they part.
+ *      that follow each other mostly begin alike, so the path of the last is kept, and followed anew from where they part.
  *   3. Order: nodes as they came up (parents first) are put into preorder, by the sizes of their subtrees.
  *   4. Sums.
  */
@@ -21,10 +21,10 @@ typedef struct {
     hl_table nodes;  /* ids from 1: the root has none, and is 0 */
     uint32_t **ends; /* of each snapshot: the node at which each row's stack ends */
     uint64_t seed;
-    /* The path of the last stack that was walked. */
+    /* The last stack of this snapshot that was walked, if any, and its path from the oldest frame on. */
+    const hl_stack *last;
     uint32_t *path;
     size_t path_room;
-    uint32_t path_length;
 } building;
 
 enum { MOST_NODES = (1 << 30) - 1 };
@@ -35,6 +35,8 @@ static hl_status find_node(building *work, uint32_t parent, hl_location_id locat
 {
     uint32_t hash = (uint32_t)hl_mix(work->seed ^ ((uint64_t)parent << 32 | location));
     for (uint32_t at = hl_table_first(&work->nodes, hash); at != 0; at = hl_table_link(&work->nodes, at)->next) {
+        if (hl_table_link(&work->nodes, at)->hash != hash)
+            continue;
         const node *found = hl_table_at(&work->nodes, at);
         if (found->parent == parent && found->location == location) {
             *id = at;
@@ -47,24 +49,31 @@ static hl_status find_node(building *work, uint32_t parent, hl_location_id locat
     return status;
 }
 
+/* How many frames two stacks of one book have in common, from the oldest on. */
+static uint32_t common_frames(const hl_stack *stack, const hl_stack *other)
+{
+    uint32_t most = stack->depth < other->depth ? stack->depth : other->depth, common = 0;
+    while (common < most && stack->locations[stack->depth - 1 - common] == other->locations[other->depth - 1 - common])
+        common++;
+    return common;
+}
+
 static hl_status walk(building *work, hl_translation *translated, const hl_stack *stack, uint32_t *end)
 {
-    bool together = true;
-    *end = 0;
-    for (uint32_t i = 0; i < stack->depth; i++) {
+    uint32_t known = work->last != NULL ? common_frames(stack, work->last) : 0;
+    *end = known > 0 ? work->path[known - 1] : 0;
+    for (uint32_t i = known; i < stack->depth; i++) {
         hl_location_id location;
         bool fresh; /* or not: nothing in the tree's book is ever released, so its ids have no gaps */
         hl_status status =
             hl_translation_location(translated, stack->locations[stack->depth - 1 - i], &location, &fresh);
-        together = together && status == HL_OK && i < work->path_length &&
-                   ((const node *)hl_table_at(&work->nodes, work->path[i]))->location == location;
-        if (!together && status == HL_OK)
+        if (status == HL_OK)
             status = find_node(work, *end, location, &work->path[i]);
         if (status != HL_OK)
             return status;
         *end = work->path[i];
     }
-    work->path_length = stack->depth;
+    work->last = stack;
     return HL_OK;
 }
 
@@ -96,6 +105,7 @@ static hl_status add_snapshot(building *work, const hl_snapshot *snapshot, uint3
     hl_translation translated;
     hl_status status = hl_translation_open(&translated, work->tree->book, snapshot);
     uint32_t deepest = translated.deepest;
+    work->last = NULL;
     if (status == HL_OK && deepest > work->path_room) {
         uint32_t *grown = hl_os_resize(work->path, deepest, sizeof *work->path);
         if (grown != NULL) {
@@ -125,6 +135,7 @@ static void order(const building *work, uint32_t *places, uint32_t *sizes)
         sizes[((const node *)hl_table_at(&work->nodes, id))->parent] += sizes[id];
     /* From here on sizes[id] is where the next child of a node goes that has its place already. */
     tree->parents[0] = tree->locations[0] = places[0] = 0;
+    tree->ends[0] = tree->node_count;
     sizes[0] = 1;
     for (uint32_t id = 1; id < tree->node_count; id++) {
         const node *here = hl_table_at(&work->nodes, id);
@@ -132,6 +143,7 @@ static void order(const building *work, uint32_t *places, uint32_t *sizes)
         places[id] = place;
         tree->parents[place] = places[here->parent];
         tree->locations[place] = here->location;
+        tree->ends[place] = place + size;
         sizes[here->parent] += size;
         sizes[id] = place + 1;
     }
@@ -172,9 +184,11 @@ static hl_status finish(building *work, const hl_snapshot *const *snapshots)
     tree->node_count = work->nodes.used + 1;
     tree->parents = hl_os_alloc(tree->node_count, sizeof *tree->parents);
     tree->locations = hl_os_alloc(tree->node_count, sizeof *tree->locations);
+    tree->ends = hl_os_alloc(tree->node_count, sizeof *tree->ends);
     uint32_t *places = hl_os_alloc(tree->node_count, sizeof *places);
     uint32_t *sizes = hl_os_alloc(tree->node_count, sizeof *sizes);
-    bool room = tree->parents != NULL && tree->locations != NULL && places != NULL && sizes != NULL;
+    bool room =
+        tree->parents != NULL && tree->locations != NULL && tree->ends != NULL && places != NULL && sizes != NULL;
     for (size_t i = 0; i < tree->sums_count && room; i++)
         room = snapshots[i] == NULL || sums_open(&tree->sums[i], tree->node_count);
     if (room) {
@@ -223,6 +237,7 @@ void hl_tree_close(hl_tree *tree)
     hl_os_free(tree->sums);
     hl_os_free(tree->parents);
     hl_os_free(tree->locations);
+    hl_os_free(tree->ends);
     if (tree->book != NULL)
         hl_book_drop(tree->book);
     *tree = (hl_tree){0};

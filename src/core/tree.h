@@ -30,6 +30,7 @@ typedef struct {
     uint32_t node_count;
     uint32_t *parents;   /* the root is its own */
     uint32_t *locations; /* ids of the book; 0 for the root */
+    uint32_t *ends;      /* the node after the last one below */
     size_t sums_count;
     hl_tree_sums *sums; /* one for each snapshot that was given; arrays of NULL for one that was NULL */
 } hl_tree;

@@ -22,8 +22,8 @@ def tracing(nframe):
 def paths_of(snapshots):
     """{path from the oldest frame down: [(own bytes, own blocks) for each snapshot]} as the tree says it, and the names
     of the functions; checks what every tree must have."""
-    parents, locations, names, sums = _call_tree(tuple(snapshots))
-    parents, locations = array("I", parents), array("I", locations)
+    parents, locations, ends, names, sums = _call_tree(tuple(snapshots))
+    parents, locations, ends = array("I", parents), array("I", locations), array("I", ends)
     assert parents[0] == locations[0] == 0 and names[0] is None
     assert set(locations) == set(range(len(names)))
     assert len(set(names)) == len(names)
@@ -33,6 +33,10 @@ def paths_of(snapshots):
         assert parents[node] < node
         paths.append((*paths[parents[node]], names[locations[node]]))
     assert len(set(paths)) == len(paths)
+    below = [1] * len(parents)
+    for node in range(len(parents) - 1, 0, -1):
+        below[parents[node]] += below[node]
+    assert list(ends) == [node + number for node, number in enumerate(below)]
     columns = []
     for snapshot, arrays in zip(snapshots, sums, strict=True):
         if snapshot is None:

@@ -76,3 +76,34 @@ def wait_for_table(page, text):
     page.wait_for_function(
         "text => document.getElementById('table').innerText.includes(text)", arg=text, timeout=10_000
     )
+
+
+ZOOM = """(y) => new Promise((resolve) => {
+    const canvas = document.getElementById("canvas"), box = canvas.getBoundingClientRect(), start = performance.now();
+    const look = () => {
+        const drawn = performance.getEntriesByName("heapledger-drawn").at(-1)?.startTime ?? 0;
+        if (drawn > start) resolve((drawn - start) / 1000);
+        else requestAnimationFrame(look);
+    };
+    canvas.dispatchEvent(new MouseEvent("click", { clientX: box.left + 20, clientY: box.top + y, bubbles: true }));
+    requestAnimationFrame(look);
+    setTimeout(() => resolve(Infinity), 10_000); // nothing was drawn
+})"""
+
+
+def open_again(page):
+    """Seconds from the beginning of the load to the first drawing."""
+    page.goto("about:blank")
+    page.go_back()
+    page.wait_for_selector("html[data-ready]")
+    page.wait_for_function("performance.getEntriesByName('heapledger-ready').length > 0")
+    return page.evaluate("performance.getEntriesByName('heapledger-ready')[0].startTime") / 1000
+
+
+def zoom_again(page, row):
+    """Seconds from a click on a row of the whole graph to the drawing of what is zoomed to."""
+    page.keyboard.press("Escape")
+    page.wait_for_timeout(200)
+    took = page.evaluate(ZOOM, row * ROW + 10)
+    assert address(page).count(".") == row - 1
+    return took

@@ -9,7 +9,7 @@ import sys
 import heapledger
 import pytest
 import reports
-from looking import ROW, address, choose, hover_row, names_down, path, rows, totals, wait_for_table
+from looking import choose, hover_row, names_down, open_again, path, rows, totals, wait_for_table, zoom_again
 
 STACKS = 100_000
 MOST_BYTES = 4 << 20
@@ -63,36 +63,6 @@ def big_page(folder):
     generator = os.path.join(os.path.dirname(__file__), "..", "..", "bench", "big_snapshot.py")
     reports.run(generator, folder / "big.hlsnap", "--stacks", STACKS)
     return reports.make_page(folder / "big.html", folder / "big.hlsnap")
-
-
-ZOOM = """(y) => new Promise((resolve) => {
-    const canvas = document.getElementById("canvas"), box = canvas.getBoundingClientRect(), start = performance.now();
-    const look = () => {
-        const drawn = performance.getEntriesByName("heapledger-drawn").at(-1)?.startTime ?? 0;
-        if (drawn > start) resolve((drawn - start) / 1000);
-        else requestAnimationFrame(look);
-    };
-    canvas.dispatchEvent(new MouseEvent("click", { clientX: box.left + 20, clientY: box.top + y, bubbles: true }));
-    requestAnimationFrame(look);
-})"""
-
-
-def open_again(page):
-    """Seconds from the beginning of the load to the first drawing."""
-    page.goto("about:blank")
-    page.go_back()
-    page.wait_for_selector("html[data-ready]")
-    page.wait_for_function("performance.getEntriesByName('heapledger-ready').length > 0")
-    return page.evaluate("performance.getEntriesByName('heapledger-ready')[0].startTime") / 1000
-
-
-def zoom_again(page, row):
-    """Seconds from a click on a row of the whole graph to the drawing of what is zoomed to."""
-    page.keyboard.press("Escape")
-    page.wait_for_timeout(200)
-    took = page.evaluate(ZOOM, row * ROW + 10)
-    assert address(page).count(".") == row - 1
-    return took
 
 
 def test_a_hundred_thousand_stacks(open_page, big_page):

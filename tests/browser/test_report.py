@@ -1,10 +1,12 @@
 """The report as people use it: zoom, search, toggles, keys, links, light and dark."""
 
 import collections
+import html
 
 import heapledger
 import pytest
 from looking import (
+    ROW,
     address,
     choose,
     click_row,
@@ -314,3 +316,33 @@ def test_the_page_may_not_use_the_network(open_page, program_page):
     page.wait_for_timeout(200)
     assert [text for text in open_page.complaints if not text.startswith(("error: Loading", "request:"))] == []
     open_page.complaints.clear()
+
+
+def test_inside_another_page(browser, program_page, tmp_path):
+    """As a notebook shows it: in a frame that has neither an address nor storage."""
+    page_text = html.escape(program_page.read_text(), quote=True)
+    outer = tmp_path / "outer.html"
+    outer.write_text(
+        "<!doctype html><title>outer</title>"
+        f'<iframe sandbox="allow-scripts" style="width: 1100px; height: 900px" srcdoc="{page_text}"></iframe>'
+    )
+    complaints = []
+    page = browser.new_page(viewport={"width": 1200, "height": 1000})
+    page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
+    page.goto(outer.as_uri())
+    inner = page.frame_locator("iframe")
+    inner.locator("html[data-ready]").wait_for(state="attached")
+    assert inner.locator("#path button").count() == 1
+    box = inner.locator("#canvas").bounding_box()
+    page.mouse.click(box["x"] + 12, box["y"] + 2 * ROW + ROW // 2)
+    inner.locator("#path button").nth(2).wait_for()
+    inner.locator("#view button[data-value=inverted]").click()
+    inner.locator("#view button[data-value=inverted][aria-checked=true]").wait_for()
+    inner.locator("#search").fill("decode")
+    inner.locator("#matched", has_text="%").wait_for()
+    inner.locator("#path button").first.click()
+    inner.locator("#path button").nth(1).wait_for(state="detached")
+    inner.locator("#theme").click()
+    page.close()
+    assert complaints == []

@@ -2,6 +2,7 @@
 
 import csv
 import fcntl
+import importlib.metadata
 import json
 import os
 import pathlib
@@ -50,12 +51,34 @@ def test_every_command_is_listed(run):
         ("diff", "old.hlsnap"),
         ("export", "old.hlsnap"),
         ("completion", "csh"),
+        ("tree", "old.hlsnap", "--depth", "0"),
+        ("open", "old.hlsnap", "--port", "65536"),
         ("nonsense",),
+        (),
     ],
 )
 def test_mistakes_in_the_command_line(run, arguments):
     done = run(*arguments)
     assert (done.status, done.output) == (2, "") and "usage: heapledger" in done.errors
+    if len(arguments) == 4:
+        assert f"{arguments[2]}" in done.errors and "_" not in done.errors.splitlines()[-1]  # no function of ours
+
+
+def test_a_command_that_there_is_not(run):
+    assert run("tpo").errors.endswith("heapledger: error: there is no command 'tpo': did you mean top?\n")
+    assert run("nonsense").errors.endswith("there is no command 'nonsense': heapledger --help lists the commands\n")
+    assert all(name in run().errors for name in SUMMARIES)
+
+
+def test_version(run):
+    done = run("--version")
+    assert done.status == 0 and done.output == f"heapledger {importlib.metadata.version('heapledger')}\n"
+
+
+def test_nothing_left(fine):
+    for command in ("top", "tree"):
+        text = fine(command, "new.hlsnap", "--include", "nothing*", "--exclude", "x")
+        assert text == "no block is left by --include and --exclude\n\nlive: 0 B in 0 blocks\n"
 
 
 @pytest.fixture
@@ -105,6 +128,30 @@ def test_a_file_with_an_odd_name(run, tmp_path):
 def test_a_moment_that_is_not_there(run):
     done = run("top", "stdlib.pickle", "--peak")
     assert done.status == 2 and "no snapshot of the moment 'peak', only of: live" in done.errors
+
+
+@pytest.mark.parametrize("command", ["summary", "top", "tree", "merge", "export", "report", "diff"])
+def test_files_without_a_moment_in_common(run, tmp_path, command):
+    capture = heapledger.Capture.load(stored.GOLDEN / "new.hlsnap")
+    names = [tmp_path / moment for moment in ("live", "peak")]
+    for name in names:
+        capture.select(name.name).dump(name)
+    out = tmp_path / "out"
+    more = {"export": ["--format", "csv"], "merge": ["-o", out], "report": ["--merge", "-o", out]}
+    done = run(command, *names, *more.get(command, []))
+    assert (done.status, done.output) == (2, "")
+    said = "no moment in common"
+    if command == "diff":
+        said = f"not have a moment in common; {names[0]}: live; {names[1]}: peak"
+    assert done.errors.startswith(f"heapledger {command}: ") and said in done.errors and done.errors.count("\n") == 1
+    assert not out.exists()
+
+
+def test_diff_takes_a_moment_that_both_have(run, fine, tmp_path):
+    heapledger.Capture.load(stored.GOLDEN / "old.hlsnap").select("peak").dump(tmp_path / "peak")
+    assert fine("diff", tmp_path / "peak", "new.hlsnap") == fine("diff", "old.hlsnap", "new.hlsnap", "--peak")
+    done = run("diff", tmp_path / "peak", "new.hlsnap", "--moment", "live")
+    assert done.status == 2 and "both a snapshot of the moment 'live'; " in done.errors
 
 
 @pytest.mark.parametrize("command", [("merge",), ("import",), ("export", "--format", "csv")])
@@ -370,6 +417,15 @@ def test_a_pipe_that_nobody_reads(process):
     done = process("export", "new.hlsnap", "--format", "csv", stdout=writing, stderr=subprocess.PIPE)
     os.close(writing)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("command", [("top", "new.hlsnap"), ("export", "new.hlsnap", "--format", "json")])
+def test_output_that_cannot_be_written(process, command):
+    with open("/dev/full", "wb") as full:
+        done = process(*command, stdout=full, stderr=subprocess.PIPE, text=True)
+    said = f"heapledger {command[0]}: cannot write "
+    assert done.returncode == 2 and done.stderr.startswith(said) and done.stderr.count("\n") == 1, done.stderr
+    assert done.stderr.endswith(": No space left on device\n")
 
 
 def test_interrupt(tmp_path):

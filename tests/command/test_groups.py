@@ -3,7 +3,7 @@
 import heapledger
 import pytest
 import stored
-from heapledger._ledger import _sum_by
+from heapledger._ledger import _greatest, _sum_by
 
 
 def model(snapshot, key, all_frames):
@@ -61,3 +61,28 @@ def test_memory_is_given_back():
         with pytest.raises(ZeroDivisionError):
             _sum_by(snapshot, lambda *frame: 1 / 0, False)
     assert heapledger.get_traced_memory()[0] - before < 10_000
+
+
+@pytest.mark.parametrize("key_type", ["lineno", "filename", "traceback"])
+def test_the_greatest_are_the_first_of_all(key_type):
+    old, new = (heapledger.Snapshot.load(stored.GOLDEN / f"{name}.hlsnap") for name in ("old", "new"))
+    pickled = heapledger.Snapshot.load(stored.GOLDEN / "stdlib.pickle")
+    for one in (old, new, pickled):
+        every = one.statistics(key_type)
+        for limit in (0, 1, 3, len(every), len(every) + 1):
+            assert _greatest(one, None, key_type, limit) == (every[:limit], len(every))
+    for before, after in ((old, new), (new, old), (pickled, new), (new, pickled), (new, new)):
+        changed = [one for one in after.compare_to(before, key_type) if one.size_diff or one.count_diff]
+        for limit in (0, 1, 3, len(changed), len(changed) + 1):
+            assert _greatest(after, before, key_type, limit) == (changed[:limit], len(changed))
+
+
+def test_what_has_no_greatest():
+    snapshot = heapledger.Snapshot.load(stored.GOLDEN / "new.hlsnap")
+    for wrong in ((None, None, "lineno", 1), (snapshot, 1, "lineno", 1), (snapshot, None, None, 1)):
+        with pytest.raises(TypeError):
+            _greatest(*wrong)
+    with pytest.raises(ValueError, match="unknown key_type: 'line'"):
+        _greatest(snapshot, None, "line", 1)
+    assert _greatest(heapledger.Snapshot([], 1), None, "lineno", 1) == ([], 0)
+    assert _greatest(snapshot, None, "lineno", -1)[0] == []

@@ -200,6 +200,29 @@ static void check_differences(const hl_snapshot *snapshot, const hl_snapshot *ol
     model_free(&wanted);
 }
 
+/* Against hl_group_compare, which is right; `old` may be NULL. */
+static void check_changes(const hl_snapshot *snapshot, const hl_snapshot *old, hl_key_type key_type, size_t wanted)
+{
+    hl_difference *all, *found;
+    size_t count, found_count, changed = 0;
+    CHECK_OR_RETURN(hl_group_compare(snapshot, old, key_type, false, &all, &count) == HL_OK);
+    CHECK_OR_RETURN(hl_group_changes(snapshot, old, key_type, wanted, &found, &found_count) == HL_OK);
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].size == all[i].old_size && all[i].count == all[i].old_count)
+            continue;
+        if (changed < wanted && changed < found_count) {
+            CHECK_EQUAL(found[changed].key, all[i].key);
+            CHECK_EQUAL(found[changed].from_old, all[i].from_old);
+            CHECK_EQUAL(found[changed].size, all[i].size);
+            CHECK_EQUAL(found[changed].old_count, all[i].old_count);
+        }
+        changed++;
+    }
+    CHECK_EQUAL(found_count, changed);
+    hl_os_free(all);
+    hl_os_free(found);
+}
+
 static void random_statistics(void)
 {
     uint64_t seed = 1;
@@ -225,6 +248,9 @@ static void random_differences(void)
         for (int i = 0; i < WAYS; i++) {
             check_differences(snapshot, old, ways[i].key_type, ways[i].cumulative);
             check_differences(snapshot, snapshot, ways[i].key_type, ways[i].cumulative);
+            check_changes(snapshot, old, ways[i].key_type, check_below(&seed, 40));
+            check_changes(snapshot, snapshot, ways[i].key_type, 10);
+            check_changes(snapshot, NULL, ways[i].key_type, check_below(&seed, 40));
         }
         hl_snapshot_drop(snapshot);
         hl_snapshot_drop(old);

@@ -44,8 +44,13 @@ static void check_shape(const hl_tree *tree, const bool *reached)
 {
     CHECK_EQUAL(tree->parents[0], 0);
     CHECK_EQUAL(tree->locations[0], 0);
+    CHECK_EQUAL(tree->ends[0], tree->node_count);
     bool *named = calloc(tree->location_count + 1, 1);
     for (uint32_t i = 1; i < tree->node_count; i++) {
+        uint32_t end = i + 1;
+        while (end < tree->node_count && tree->parents[end] >= i)
+            end++;
+        CHECK_EQUAL(tree->ends[i], end);
         uint32_t ancestor = i - 1;
         while (ancestor != tree->parents[i] && ancestor != 0)
             ancestor = tree->parents[ancestor];
@@ -167,6 +172,35 @@ static void one_path(void)
     hl_book_drop(book);
 }
 
+/* Stacks that part and have the same frames again further down, one below the other: what is common to two of them ends
+ * where they part first. */
+static void paths_that_part_and_meet_again(void)
+{
+    static const char *const paths[] = {"abcd", "axcd", "abcd", "abxd", "a", "abcde", "xbcde", "abcde", "bcde", "cde"};
+    enum { PATHS = sizeof paths / sizeof *paths };
+    hl_book *book = sample_book(false);
+    hl_snapshot *snapshot;
+    sample_must(hl_snapshot_new(book, PATHS, &snapshot));
+    for (uint32_t i = 0; i < PATHS; i++) {
+        hl_location_id locations[8];
+        uint32_t depth = (uint32_t)strlen(paths[i]);
+        for (uint32_t frame = 0; frame < depth; frame++)
+            locations[depth - 1 - frame] = sample_location(book, "part.py", 7, (uint32_t)paths[i][frame], "f");
+        sample_must(hl_book_stack(book, locations, depth, depth, &snapshot->rows[i].stack));
+        snapshot->rows[i].size = 1u << i;
+        snapshot->rows[i].live = 1;
+    }
+    hl_snapshot_seal(snapshot, PATHS);
+    const hl_snapshot *given[] = {snapshot, snapshot};
+    hl_tree tree;
+    CHECK_OR_RETURN(hl_tree_open(given, 2, &tree) == HL_OK);
+    CHECK_EQUAL(tree.node_count, 1 + 5 + 3 + 2 + 5 + 4 + 3);
+    check_tree(&tree, given, 2);
+    hl_tree_close(&tree);
+    hl_snapshot_drop(snapshot);
+    hl_book_drop(book);
+}
+
 static void sums_that_do_not_fit(void)
 {
     hl_book *book = sample_book(false);
@@ -217,4 +251,5 @@ static void failures_leak_nothing(void)
     drop_all(snapshots, 4);
 }
 
-CHECK_MAIN(TEST(random_trees), TEST(one_path), TEST(sums_that_do_not_fit), TEST(failures_leak_nothing))
+CHECK_MAIN(TEST(random_trees), TEST(one_path), TEST(paths_that_part_and_meet_again), TEST(sums_that_do_not_fit),
+           TEST(failures_leak_nothing))

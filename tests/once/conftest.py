@@ -6,10 +6,12 @@ Without these packages nothing is collected here, so that `pytest tests` is the 
 import os
 import pathlib
 import subprocess
+import sys
 
 import pytest
 
 CHECKOUT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.append(str(CHECKOUT / "tests" / "plugins"))  # for pytest_runs
 
 collect_ignore_glob = [] if "HEAPLEDGER_PACKAGES" in os.environ else ["*.py"]
 

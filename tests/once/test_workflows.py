@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -28,6 +29,20 @@ def steps(workflows):
 def test_schema(checkout):
     command = [PACKAGES / "bin" / "check-jsonschema", "--builtin-schema", "vendor.github-workflows"]
     subprocess.run([*command, *(checkout / ".github" / "workflows").glob("*.yml")], check=True, timeout=60)
+
+
+def test_expressions_and_scripts(checkout):
+    if shutil.which("go") is None and os.environ.get("CI", "false") == "false":
+        pytest.skip("there is no go here to build actionlint")
+    program = subprocess.check_output([checkout / "tools" / "actionlint"], text=True, timeout=600).strip()
+    done = subprocess.run(
+        [program, "-no-color", *(checkout / ".github" / "workflows").glob("*.yml")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_security(checkout):

@@ -6,38 +6,12 @@ import json
 import os
 import pathlib
 import re
-import subprocess
 import sys
 
 import pytest
+from pytest_runs import Run
 
-TIMEOUT = 120
-OTHERS = ("asyncio", "xdist", "memray", "cacheprovider")  # plugins that are left out unless a test wants them
 VERSION = "cpython-%d.%d" % sys.version_info[:2]
-
-
-class Run:
-    """What a run of pytest has said, and its exit status."""
-
-    def __init__(self, folder, *options, plugins=(), seed=None):
-        without = [part for name in OTHERS if name not in plugins for part in ("-p", f"no:{name}")]
-        variables = {**os.environ, "PYTHONHASHSEED": "random" if seed is None else str(seed), "COLUMNS": "200"}
-        variables.pop("PYTEST_ADDOPTS", None)
-        usual = ["-q", "--strict-markers", "-c", os.devnull, "--rootdir=."]
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", *usual, *without, *options],
-            cwd=folder,
-            env=variables,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-        )
-        self.status = done.returncode
-        self.text = done.stdout + done.stderr
-
-    def has(self, *parts):
-        missing = [part for part in parts if part not in self.text]
-        assert not missing, f"{missing}\n{self.text}"
 
 
 @pytest.fixture
@@ -239,6 +213,47 @@ async def test_clean():
     )
     run = Run(folder, plugins=["asyncio"])
     run.has("2 failed, 1 passed", "block = bytes(300_000)", "kept.append(bytearray(5000))")
+
+
+DOCTESTS = """
+def rows(number):
+    '''
+    >>> len(rows(2000))
+    2000
+    '''
+    return [bytes(1000) for _ in range(number)]
+
+def leak(kept=[]):
+    '''
+    >>> leak()
+    '''
+    kept.append(bytearray(300_000))
+"""
+
+
+def test_doctests(write):
+    folder = write(library=DOCTESTS)
+    run = Run(folder, "--doctest-modules", "--heapledger")
+    run.has("2 passed", "the largest peaks above the start of the test:", "what tests have left behind:")
+    peaks, _, left = run.text.partition("what tests have left behind:")
+    assert re.search(r"2,0\d\d\.\d KB .* library.py::library.rows\n", peaks)
+    assert re.search(r"30\d\.\d KB +\d+  library.py::library.leak\n", left)
+    assert left.index("library.leak") < left.index("library.rows")  # doctest itself leaves a little
+
+
+def test_doctests_have_budgets_and_markers(write):
+    """The markers of a doctest come from its module."""
+    marked = "import pytest\npytestmark = pytest.mark.limit_memory('1 MB')\n" + DOCTESTS
+    run = Run(write(library=marked), "--doctest-modules")
+    run.has("1 failed, 1 passed", "library.py::library.rows: peak 2,0", "return [bytes(1000) for _ in range(number)]")
+    run = Run(write(library=marked.replace("limit_memory", "limit_leaks")), "--doctest-modules")
+    run.has("2 failed", "limit_leaks needs a test function, which can be called several times")
+    folder = write(library=DOCTESTS)
+    assert Run(folder, "--doctest-modules", "--heapledger-baseline=budgets.json").status == 0
+    assert Run(folder, "--doctest-modules", "--heapledger-baseline=budgets.json").status == 0
+    write(library=DOCTESTS.replace("bytes(1000)", "bytes(1001)"))
+    run = Run(folder, "--doctest-modules", "--heapledger-baseline=budgets.json")
+    run.has("1 failed, 1 passed", "library.py::library.rows: ")
 
 
 @pytest.mark.skipif(importlib.util.find_spec("pytest_memray") is None, reason="no pytest-memray for this interpreter")

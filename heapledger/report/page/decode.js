@@ -18,8 +18,8 @@ function bytesOfText(text) {
 function joinPlanes(bytes, at, length, width, type) {
   const numbers = new type(length);
   for (let plane = 0, factor = 1; plane < width; plane++, factor *= 256) {
-    const start = at + plane * length;
-    for (let i = 0; i < length; i++) numbers[i] += bytes[start + i] * factor;
+    const first = at + plane * length;
+    for (let i = 0; i < length; i++) numbers[i] += bytes[first + i] * factor;
   }
   return numbers;
 }
@@ -78,7 +78,9 @@ async function decodeTree(compressed) {
   const places = { file: reader.read(Int32Array), line: reader.read(Int32Array), function: reader.read(Int32Array) };
   const given = header.columns.map((whole) => readColumn(reader, whole));
   const width = header.captures.length;
-  const columns = header.moments.map((_, row) => header.captures.map((_, place) => given[row * width + place] ?? null));
+  const columns = header.moments.map((_moment, row) =>
+    header.captures.map((_capture, place) => given[row * width + place] ?? null),
+  );
   return { header, tree, places, columns };
 }
 

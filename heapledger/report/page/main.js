@@ -22,10 +22,18 @@ class App {
   update(changes) {
     const zooms = "zoom" in changes && String(changes.zoom) !== String(this.wanted.zoom);
     this.become({ ...this.wanted, ...changes });
-    const address = writeAddress(this.data.header, this.wanted);
-    // Back leads out of a zoom; everything else is a change to the same page.
-    if (zooms) history.pushState(null, "", address);
-    else history.replaceState(null, "", address);
+    this.remember(writeAddress(this.data.header, this.wanted), zooms);
+  }
+
+  // Back leads out of a zoom; everything else is a change to the same page.
+  remember(address, zooms) {
+    try {
+      if (zooms) history.pushState(null, "", address);
+      else history.replaceState(null, "", address);
+    } catch (error) {
+      // A page inside another one, such as a notebook's, has no address of its own to change.
+      if (error.name !== "SecurityError") throw error;
+    }
   }
 
   zoomTo(frame) {
@@ -71,7 +79,7 @@ class App {
     this.graph.show();
     this.timeline.show();
     if (frames || differs("zoom", "group")) this.showTableSoon();
-    else if (differs("search", "sort")) this.table.rows && this.table.fill();
+    else if (differs("search", "sort") && this.table.rows) this.table.fill();
   }
 
   // The graph answers at once; the table, which adds up the whole tree, when that has been seen.

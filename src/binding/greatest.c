@@ -1,0 +1,84 @@
+/* greatest.c: _greatest: the first of a snapshot's statistics, or of the differences of two, for those who show only these.
+ *
+ * Statistics and differences are those of Snapshot.statistics and compare_to, in their order, except that what has not
+ * changed is no difference here. Making objects of all of them takes as long as finding them.
+ *
+ * Threading: the GIL, released while the core groups. Reading a snapshot's traces may run any code; sources are held
+ * meanwhile.
+ */
+#include "binding.h"
+
+static bool read_key_type(const char *name, hl_key_type *type)
+{
+    static const char *const names[] = {"traceback", "filename", "lineno"};
+    static const hl_key_type types[] = {HL_BY_STACK, HL_BY_FILE, HL_BY_LINE};
+    for (size_t i = 0; i < 3; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            *type = types[i];
+            return true;
+        }
+    }
+    PyErr_Format(PyExc_ValueError, "unknown key_type: '%.100s'", name);
+    return false;
+}
+
+/* Those at `differences`, which are statistics if there is no `before`. */
+static PyObject *make_list(hl_state *state, hl_source *now, hl_source *before, hl_key_type type,
+                           const hl_difference *differences, size_t count)
+{
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; list != NULL && i < count; i++) {
+        const hl_difference *one = &differences[i];
+        hl_group group = {.key = one->key, .size = one->size, .count = one->count};
+        PyObject *item = before == NULL ? hl_statistic_new(state, now, type, &group)
+                                        : hl_difference_new(state, one->from_old ? before : now, type, one);
+        if (item == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, (Py_ssize_t)i, item);
+    }
+    return list;
+}
+
+static PyObject *find(hl_state *state, hl_source *now, hl_source *before, hl_key_type type, size_t limit)
+{
+    const hl_snapshot *old = before != NULL ? before->snapshot : NULL;
+    hl_difference *differences = NULL;
+    size_t count = 0;
+    hl_status status;
+
+    Py_BEGIN_ALLOW_THREADS
+    status = hl_group_changes(now->snapshot, old, type, limit, &differences, &count);
+    Py_END_ALLOW_THREADS
+    if (status != HL_OK)
+        return hl_raise_status(status);
+    PyObject *list = make_list(state, now, before, type, differences, count < limit ? count : limit);
+    hl_os_free(differences);
+    return list != NULL ? Py_BuildValue("(Nn)", list, (Py_ssize_t)count) : NULL;
+}
+
+PyObject *hl_greatest(PyObject *module, PyObject *args)
+{
+    hl_state *state = hl_state_of_module(module);
+    PyObject *snapshot, *old_snapshot;
+    const char *name;
+    Py_ssize_t limit;
+    hl_key_type type;
+
+    if (!PyArg_ParseTuple(args, "O!Osn", state->snapshot, &snapshot, &old_snapshot, &name, &limit) ||
+        !read_key_type(name, &type))
+        return NULL;
+    if (old_snapshot != Py_None && !PyObject_TypeCheck(old_snapshot, state->snapshot))
+        return PyErr_Format(PyExc_TypeError, "old_snapshot must be a Snapshot or None, not %.100s",
+                            Py_TYPE(old_snapshot)->tp_name);
+    HL_OWN_WORK;
+    bool compares = old_snapshot != Py_None;
+    hl_source *now = hl_convert_snapshot(state, snapshot, true);
+    hl_source *before = now != NULL && compares ? hl_convert_snapshot(state, old_snapshot, true) : NULL;
+    PyObject *result = NULL;
+    if (now != NULL && (before != NULL || !compares))
+        result = find(state, now, before, type, limit > 0 ? (size_t)limit : 0);
+    Py_XDECREF(before);
+    Py_XDECREF(now);
+    return result;
+}
