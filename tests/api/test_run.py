@@ -39,6 +39,8 @@ FORMS = {
     "script": ["script.py", "-q", "--peak", "--", "-m", "a b"],
     "module": ["-m", "script", "-n", "7", "-c"],
     "code": ["-c", "import script", "-o", "x"],
+    "glued module": ["-mscript", "-q", "--help", "--", "-n", "7"],
+    "glued code": ["-cimport script", "-o", "-m"],
 }
 
 
@@ -48,6 +50,8 @@ FORMS = {
         ("script", [], "--children"),
         ("module", [], "--children"),
         ("code", [], "--children"),
+        ("glued module", [], "--children"),
+        ("glued code", [], "--children"),
         ("script", ["-I"], "--no-children"),
         ("code", ["-E", "-s", "-B", "-OO", "-u"], "--no-children"),
         ("script", ["-X", "dev", "-W", "ignore", "-bb"], "--no-children"),
@@ -309,6 +313,23 @@ def test_mistakes(folder, mistake):
     assert message in done.err
     assert "Traceback" not in done.err
     assert folder.files() == []
+
+
+@pytest.mark.parametrize(
+    "options, file",
+    [
+        (["-qn5", "-omc", "-cpass"], "mc"),
+        (["-n", "5", "-q", "--output", "m", "-cpass"], "m"),
+        (["-n5", "--out=x", "-qcpass"], "x"),
+        (["-n", "5", "-qo", "x", "--", "-cpass"], "x"),
+        (["-n5", "-ox", "--no-children", "-qc", "pass"], "x"),
+    ],
+)
+def test_options_before_a_program_in_one_word(folder, options, file):
+    """Letters of values and of other options are not taken for the program."""
+    done = folder.traced("-mx", options=options)
+    assert (done.status, done.err) == (0, "")
+    assert heapledger.Capture.load(folder.path / file).live.traceback_limit == 5
 
 
 def test_script_that_is_not_there(folder):
