@@ -1,7 +1,8 @@
 """The command heapledger: finds the subcommand, which is a module of this package, and runs it.
 
 A subcommand's module has a docstring and EXAMPLE, which its --help shows, add_arguments(parser), and run(options):
-the exit status. Only the module that is asked for is imported.
+the exit status. It may have arrange(arguments): the words as argparse is to have them. Only the module that is asked
+for is imported.
 
 Exit status of every subcommand: 0 done, 1 a question answered with no, 2 a mistake in the command line or something
 that could not be done; then stderr says what. 130 and 141: ended by ^C, or by a pipe that nobody reads any more.
@@ -83,6 +84,8 @@ def give_up_output():
 
 def run_command(name, arguments):
     module, parser = make_command_parser(name)
+    if hasattr(module, "arrange"):
+        arguments = module.arrange(arguments)
     options = parser.parse_args(arguments)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")  # any name can be shown, whatever the encoding

@@ -28,6 +28,7 @@ EXAMPLE = """\
 VARIABLE = "HEAPLEDGER_RUN"
 DEFAULT_FILE = "heapledger-%t-%p.hlsnap"
 MOST_FRAMES = 65535
+LONG_WITH_VALUE = ("--nframe", "--output", "--every", "--on-signal")
 
 
 def frames(text):
@@ -77,6 +78,25 @@ def add_arguments(parser):
     program.add_argument("-m", nargs=argparse.REMAINDER, dest="module", metavar="MODULE", help="run a module")
     program.add_argument("-c", nargs=argparse.REMAINDER, dest="code", metavar="CODE", help="run code")
     parser.add_argument("script", nargs=argparse.REMAINDER, default=[], metavar="SCRIPT", help="run a script")
+
+
+def arrange(arguments):
+    """-mMODULE and -cCODE in one word after a "--": else argparse takes what comes then for options of ours."""
+    words = list(arguments)
+    place = 0
+    while place < len(words) and words[place].startswith("-") and words[place] not in ("-", "--"):
+        word = words[place]
+        if word.startswith("--"):
+            takes_next = "=" not in word and any(name.startswith(word) for name in LONG_WITH_VALUE)
+        else:
+            at = next((at for at in range(1, len(word)) if word[at] in "mcno"), len(word) - 1)
+            if word[at] in "mc" and at + 1 == len(word):
+                break
+            if word[at] in "mc":
+                return [*words[:place], *[word[:at]] * (at > 1), "--", f"-{word[at:]}", *words[place + 1 :]]
+            takes_next = word[at] in "no" and at + 1 == len(word)
+        place += 2 if takes_next else 1
+    return words
 
 
 def program_of(options):

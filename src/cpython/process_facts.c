@@ -14,17 +14,30 @@
 /* Exported by every supported version, declared by some. Weak, should a later one drop it. */
 extern __attribute__((weak, visibility("default"))) int _PyObject_DebugMallocStats(FILE *out);
 
-bool hl_process_rss(uint64_t *bytes)
+/* What is in a short file, by system calls only. */
+static bool read_text(const char *path, char *text, size_t room)
 {
-    char text[128];
-    int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
         return false;
-    ssize_t length = read(file, text, sizeof text - 1);
+    ssize_t length = read(file, text, room - 1);
     (void)close(file);
     if (length <= 0)
         return false;
     text[length] = '\0';
+    return true;
+}
+
+bool hl_process_pages(char *text, size_t room)
+{
+    return read_text("/proc/self/smaps_rollup", text, room);
+}
+
+bool hl_process_rss(uint64_t *bytes)
+{
+    char text[128];
+    if (!read_text("/proc/self/statm", text, sizeof text))
+        return false;
     const char *at = strchr(text, ' '); /* the second number, in pages */
     uint64_t resident = 0;
     if (at == NULL)

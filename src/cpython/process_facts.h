@@ -7,11 +7,16 @@
 #define HL_PROCESS_FACTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Bytes of the process in memory. A few microseconds. Any thread, signal handlers included. False: the system does not
  * tell. */
 bool hl_process_rss(uint64_t *bytes);
+
+/* What the system says of the process's pages (/proc/self/smaps_rollup), as a text. Milliseconds if there are gigabytes.
+ * Any thread, signal handlers included. False: the system does not tell. */
+bool hl_process_pages(char *text, size_t room);
 
 /* Bytes in the arenas of the interpreter's allocator for small objects. It walks all pools: about a millisecond for
  * 100 MB. False: that allocator is not in use, is hidden below another tool's hooks, or cannot be asked safely. */

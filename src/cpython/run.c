@@ -25,6 +25,7 @@ static bool summed_up;
 
 typedef struct {
     hl_hlsnap_file file;
+    hl_run_process *process;
     bool no_memory;
 } content;
 
@@ -36,6 +37,7 @@ static hl_status make_content(const hl_ledger *ledger, const hl_tracer_facts *fa
     hl_moment moments[2];
     size_t wanted = 0, count = 0;
     hl_status status = HL_OK;
+    hl_run_ask_system(made->process); /* first, or it would count what is made here */
     if (hl_run_given.live)
         moments[wanted++] = HL_LIVE;
     if (hl_run_given.peak)
@@ -46,7 +48,7 @@ static hl_status make_content(const hl_ledger *ledger, const hl_tracer_facts *fa
             hl_ledger_fill_unpinned(ledger, moments[count], taken[count]);
     }
     hl_hlsnap_section section = {.kind = {'M', 'E', 'T', 'A'}};
-    uint8_t *metadata = status == HL_OK ? hl_run_metadata(taken[0], facts, &section.length) : NULL;
+    uint8_t *metadata = status == HL_OK ? hl_run_metadata(taken[0], facts, made->process, &section.length) : NULL;
     section.bytes = metadata;
     made->no_memory = metadata == NULL ||
                       hl_hlsnap_write((const hl_snapshot *const *)taken, count, &section, 1, &made->file) != HL_OK;
@@ -70,7 +72,11 @@ bool hl_run_has_left(void)
 
 static hl_status write_file(bool in_signal_handler, const char *name, int *error)
 {
-    content made = {0};
+    static hl_run_process process; /* of whoever is writing: stacks may be small */
+    content made = {.process = &process};
+    process.arenas_known = process.heap_known = false;
+    if (!in_signal_handler)
+        hl_run_ask_allocators(&process);
     hl_status status = hl_tracer_visit(in_signal_handler, make_content, &made);
     *error = ENOMEM;
     if (status == HL_OK && !made.no_memory) {

@@ -22,7 +22,9 @@
 #include <limits.h>
 #include <sys/types.h>
 
+#include "../core/hlsnap_bytes.h"
 #include "../core/snapshot.h"
+#include "process_facts.h"
 #include "tracer.h"
 
 typedef struct {
@@ -57,8 +59,28 @@ bool hl_run_is_writing(void);
 /* Catch the signals that end a process by default, as long as they would, and those that ask for a file; set the timer.
  * Once the interpreter has looked which signals have handlers: those that it sets later replace ours. */
 void hl_run_catch_signals(void);
+/* How many files --every and --on-signal have made this process write. */
+unsigned hl_run_series_length(void);
 /* In a child of fork, which inherits no timers. */
 void hl_run_forked_signals(void);
+
+/* --- run_process.c --- */
+
+/* What is found out about the process when a file is written: process_at_dump in docs/format.md. */
+typedef struct {
+    int64_t time;
+    bool arenas_known, heap_known;
+    uint64_t arenas;
+    hl_process_heap heap;
+    char pages[4096]; /* as the system has it; empty: it does not tell */
+} hl_run_process;
+
+/* Ask the allocators. They have locks and streams of their own: with the GIL, and not in a signal handler. */
+void hl_run_ask_allocators(hl_run_process *process);
+/* Ask the system, and leave the allocators' answers as they are. Async-signal-safe. */
+void hl_run_ask_system(hl_run_process *process);
+/* As plain data: a dict. Async-signal-safe. */
+void hl_run_put_process(hl_hlsnap_buffer *to, const hl_run_process *process, const hl_tracer_bytes *tables);
 
 /* --- run_report.c --- */
 
@@ -66,7 +88,8 @@ void hl_run_forked_signals(void);
 void hl_run_remember(const char *executable);
 /* What is in a file besides the snapshots: the payload of META, to be freed with hl_os_free. NULL: no memory.
  * Async-signal-safe. */
-uint8_t *hl_run_metadata(const hl_snapshot *first, const hl_tracer_facts *facts, size_t *length);
+uint8_t *hl_run_metadata(const hl_snapshot *first, const hl_tracer_facts *facts, const hl_run_process *process,
+                         size_t *length);
 /* The name of a file of this process; `part` distinguishes several of one process, or is empty. False: too long.
  * Async-signal-safe. */
 bool hl_run_file_name(const hl_run_options *options, pid_t process, const char *part, char name[PATH_MAX]);

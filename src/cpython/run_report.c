@@ -15,7 +15,6 @@
 #include "../core/digits.h"
 #include "../core/group.h"
 #include "../core/plain.h"
-#include "process_facts.h"
 #include "run.h"
 
 /* --- metadata --- */
@@ -72,7 +71,8 @@ void hl_run_remember(const char *executable)
         stderr_then = (struct stat){0};
 }
 
-uint8_t *hl_run_metadata(const hl_snapshot *first, const hl_tracer_facts *facts, size_t *length)
+uint8_t *hl_run_metadata(const hl_snapshot *first, const hl_tracer_facts *facts, const hl_run_process *process,
+                         size_t *length)
 {
     static const char *const moments[] = {"live", "peak", "allocated"};
     const hl_tracer_bytes *tables = &facts->memory;
@@ -82,7 +82,7 @@ uint8_t *hl_run_metadata(const hl_snapshot *first, const hl_tracer_facts *facts,
     hl_hlsnap_buffer to = {0};
 
     clock_gettime(CLOCK_REALTIME, &now);
-    hl_plain_dict(&to, 15);
+    hl_plain_dict(&to, 16);
     put_text(&to, "heapledger", HL_VERSION);
     put_int(&to, "time", (int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
     put_text(&to, "host", uname(&system) == 0 ? system.nodename : "");
@@ -103,6 +103,8 @@ uint8_t *hl_run_metadata(const hl_snapshot *first, const hl_tracer_facts *facts,
     else
         hl_plain_none(&to);
     put_int(&to, "tables", (int64_t)(tables->map + tables->sites + tables->names + tables->caches + tables->snapshots));
+    hl_plain_word(&to, "process_at_dump");
+    hl_run_put_process(&to, process, tables);
     if (to.failed) {
         hl_os_free(to.bytes);
         return NULL;
@@ -189,13 +191,38 @@ void hl_run_say(const char *text, ...)
         return; /* nobody is there to be told */
 }
 
-/* Files of this run's other processes, as far as they have written them. */
-static size_t count_others(const hl_run_options *options, const char *own, char pattern[PATH_MAX])
+/* Whether a file is of the same process as `own`: of its series, or from before os.exec. Without %p in the names, what
+ * stands there may also be the number of another process: those have no zero in front. */
+static bool is_of_this_process(const hl_run_options *options, const char *path, const char *own)
+{
+    char marked[PATH_MAX];
+    size_t stem = 0;
+    if (!hl_run_file_name(options, hl_run_owner, "-", marked))
+        return false;
+    while (own[stem] != '\0' && own[stem] == marked[stem]) /* the suffix begins with a dot */
+        stem++;
+    size_t length = strlen(path), suffix = strlen(own + stem);
+    if (length <= stem + 1 + suffix || strncmp(path, marked, stem + 1) != 0 ||
+        strcmp(path + length - suffix, own + stem) != 0)
+        return false;
+    const char *part = path + stem + 1, *end = path + length - suffix;
+    bool is_exec = strncmp(part, "exec", 4) == 0;
+    const char *digits = part + (is_exec ? 4 : 0);
+    return strspn(digits, "0123456789") == (size_t)(end - digits) &&
+           (is_exec || digits[0] == '0' || strtoul(digits, NULL, 10) <= hl_run_series_length());
+}
+
+typedef struct {
+    size_t own, others;
+} file_counts;
+
+/* The other files of this run, as far as processes have written them, and a pattern for all of them. */
+static file_counts count_files(const hl_run_options *options, const char *own, char pattern[PATH_MAX])
 {
     char folder[PATH_MAX], path[PATH_MAX];
-    size_t count = 0;
+    file_counts counts = {0};
     if (!make_name(options, "*", false, "", pattern))
-        return 0;
+        return counts;
     const char *slash = strrchr(pattern, '/');
     memcpy(folder, pattern, (size_t)(slash - pattern) + 1);
     folder[slash - pattern + 1] = '\0';
@@ -205,11 +232,16 @@ static size_t count_others(const hl_run_options *options, const char *own, char 
         if (fnmatch(slash + 1, entry->d_name, 0) != 0 ||
             snprintf(path, sizeof path, "%s%s", folder, entry->d_name) >= (int)sizeof path || strcmp(path, own) == 0)
             continue;
-        count += stat(path, &file) == 0 && S_ISREG(file.st_mode) && file.st_mtime >= options->began;
+        if (stat(path, &file) != 0 || !S_ISREG(file.st_mode) || file.st_mtime < options->began)
+            continue;
+        if (is_of_this_process(options, path, own))
+            counts.own++;
+        else
+            counts.others++;
     }
     if (entries != NULL)
         (void)closedir(entries);
-    return count;
+    return counts;
 }
 
 static const char *size_text(uint64_t bytes, char text[32])
@@ -228,12 +260,16 @@ void hl_run_sum_up(const hl_run_options *options, const char *name, const hl_sna
     enum { LINES = 3 };
     char pattern[PATH_MAX], size[32], line[2 * PATH_MAX];
     hl_group *groups = NULL;
-    size_t count = 0, others = count_others(options, name, pattern);
+    size_t count = 0;
+    file_counts files = count_files(options, name, pattern);
     hl_run_say("heapledger: written to ", name, "\n", NULL);
-    if (others > 0) {
-        snprintf(line, sizeof line, "%zu", others);
-        hl_run_say("heapledger: ", line, " more of other processes: ", pattern, "\n", NULL);
-    }
+    if (files.own > 0 && files.others > 0)
+        snprintf(line, sizeof line, "%zu more of this process, %zu of other processes", files.own, files.others);
+    else
+        snprintf(line, sizeof line, "%zu more of %s", files.own + files.others,
+                 files.own > 0 ? "this process" : "other processes");
+    if (files.own + files.others > 0)
+        hl_run_say("heapledger: ", line, ": ", pattern, "\n", NULL);
     if (hl_group_rows(snapshot, HL_BY_LINE, false, &groups, &count) != HL_OK)
         return;
     hl_run_say("heapledger: the largest lines of ", size_text(snapshot->bytes, size),

@@ -156,6 +156,11 @@ void hl_run_catch_signals(void)
     }
 }
 
+unsigned hl_run_series_length(void)
+{
+    return atomic_load(&written);
+}
+
 void hl_run_forked_signals(void)
 {
     atomic_store(&tries, 0);

@@ -1,5 +1,6 @@
 """heapledger run: the program is what it would be without it, and its files hold what it allocated."""
 
+import json
 import os
 import pathlib
 import re
@@ -39,6 +40,8 @@ FORMS = {
     "script": ["script.py", "-q", "--peak", "--", "-m", "a b"],
     "module": ["-m", "script", "-n", "7", "-c"],
     "code": ["-c", "import script", "-o", "x"],
+    "glued module": ["-mscript", "-q", "--help", "--", "-n", "7"],
+    "glued code": ["-cimport script", "-o", "-m"],
 }
 
 
@@ -48,6 +51,8 @@ FORMS = {
         ("script", [], "--children"),
         ("module", [], "--children"),
         ("code", [], "--children"),
+        ("glued module", [], "--children"),
+        ("glued code", [], "--children"),
         ("script", ["-I"], "--no-children"),
         ("code", ["-E", "-s", "-B", "-OO", "-u"], "--no-children"),
         ("script", ["-X", "dev", "-W", "ignore", "-bb"], "--no-children"),
@@ -161,6 +166,37 @@ def test_metadata(folder):
     assert facts["tables"] > 0
 
 
+def test_what_the_process_is_made_of(folder):
+    """The same facts as in a file that the program itself saves; those of a moment later are not far off."""
+    name = folder.script("""\
+        import heapledger
+        kept = [bytes(100) for _ in range(100_000)] + [bytes(9000) for _ in range(1000)]
+        heapledger.take_capture().dump("own")
+        """)
+    assert folder.traced(name, options=["-q", "-o", "x.hlsnap"]).status == 0
+    ours, own = (heapledger.Capture.load(folder.path / file).metadata for file in ("x.hlsnap", "own"))
+    ours, own = ours["process_at_dump"], own["process_at_dump"]
+    assert list(ours) == list(own) == ["time", "pages", "pymalloc_arenas", "malloc", "tables"]
+    assert own["time"] < ours["time"] < own["time"] + 60 * 10**9
+    for key in ("pages", "malloc", "tables"):
+        assert (ours[key] and list(ours[key])) == (own[key] and list(own[key]))
+    assert ours["pymalloc_arenas"] == own["pymalloc_arenas"] > 100 * 100_000
+    if ours["pages"] is not None:
+        assert ours["pages"]["Rss"] == pytest.approx(own["pages"]["Rss"], rel=0.2)
+        assert ours["pages"]["Anonymous"] > 19_000_000
+    if ours["malloc"] is not None:
+        assert ours["malloc"]["used"] + ours["malloc"]["mapped"] > 9_000_000
+    assert ours["tables"]["total"] == sum(ours["tables"][key] for key in ours["tables"] if key != "total") > 0
+
+
+def test_summary_explains_the_resident_memory(folder):
+    """The command has in such a file all that it can explain."""
+    assert folder.traced("-c", "kept = bytes(10**7)", options=["-q", "-o", "x.hlsnap"]).status == 0
+    done = folder.plain("-m", "heapledger", "summary", "--json", "x.hlsnap")
+    parts = json.loads(done.out)["resident"]["parts"]
+    assert list(parts) == ["traced", "tables", "files", "untraced", "free", "other"]
+
+
 def test_interpreters_own_start_is_in_the_ledger(folder):
     """What is older than `site`, and with it HEAPLEDGER, has an entry; and the ledger is sound."""
     name = folder.script("""\
@@ -231,6 +267,25 @@ def test_summary(folder):
     script = re.escape(str(folder.path / name))
     for line, size, lineno in zip(lines[3:], ("10.0", "7.0", "3.0"), (4, 3, 2), strict=True):
         assert re.fullmatch(rf" +{re.escape(size)} MiB  {script}:{lineno}", line)
+
+
+@pytest.mark.parametrize(
+    "template, pattern", [("x.hlsnap", "x-*.hlsnap"), ("x-%p.hlsnap", "x-*.hlsnap"), ("x", "x-*")]
+)
+def test_summary_tells_processes_apart(folder, template, pattern):
+    """Files of a series, and of what a program was before os.exec, are its own."""
+    series = "os.kill(os.getpid(), 12); os.kill(os.getpid(), 12)"
+    child = "if os.fork() == 0: os.kill(os.getpid(), 12); os._exit(0)"
+    name = folder.script(f"import os, sys\n{series}\nif sys.argv[1] == 'fork':\n {child}\n os.wait()\n")
+    options = ["-o", template, "--on-signal", "SIGUSR2"]
+    for given, said in (("alone", "2 more of this process"), ("fork", "2 more of this process, 2 of other processes")):
+        lines = folder.traced(name, given, options=options).err.splitlines()
+        assert lines[1] == f"heapledger: {said}: {folder.path}/{pattern}", lines
+        for path in folder.path.glob("x*"):
+            path.unlink()
+    replace = f"import os, sys\nos.execv(sys.executable, [sys.executable, {name!r}, 'fork'])\n"
+    lines = folder.traced(folder.script(replace, "before.py"), options=options).err.splitlines()
+    assert f"heapledger: 3 more of this process, 2 of other processes: {folder.path}/{pattern}" in lines
 
 
 def test_summary_goes_to_nobody_elses_file(folder):
@@ -309,6 +364,23 @@ def test_mistakes(folder, mistake):
     assert message in done.err
     assert "Traceback" not in done.err
     assert folder.files() == []
+
+
+@pytest.mark.parametrize(
+    "options, file",
+    [
+        (["-qn5", "-omc", "-cpass"], "mc"),
+        (["-n", "5", "-q", "--output", "m", "-cpass"], "m"),
+        (["-n5", "--out=x", "-qcpass"], "x"),
+        (["-n", "5", "-qo", "x", "--", "-cpass"], "x"),
+        (["-n5", "-ox", "--no-children", "-qc", "pass"], "x"),
+    ],
+)
+def test_options_before_a_program_in_one_word(folder, options, file):
+    """Letters of values and of other options are not taken for the program."""
+    done = folder.traced("-mx", options=options)
+    assert (done.status, done.err) == (0, "")
+    assert heapledger.Capture.load(folder.path / file).live.traceback_limit == 5
 
 
 def test_script_that_is_not_there(folder):

@@ -45,6 +45,10 @@ def test_signals_that_end_a_process(folder, name):
     (capture,) = folder.captures().values()
     assert size_at(capture.live, script, 3)[1] >= 1000
     assert sum(statistic.size for statistic in capture.peak.statistics("filename")) == capture.metadata["peak"]
+    process = capture.metadata["process_at_dump"]
+    assert (process["pymalloc_arenas"], process["malloc"]) == (None, None)  # cannot be asked in a signal handler
+    assert process["pages"] is None or process["pages"]["Rss"] > 9_000_000
+    assert process["tables"]["total"] > 0
     assert folder.leftovers() == []
 
 

@@ -1,0 +1,113 @@
+/* run_process.c: what the process's memory is made of when `heapledger run` writes a file. See run.h.
+ *
+ * The same facts, in the same form, as heapledger/_metadata.py finds out when a program saves a snapshot. In a signal
+ * handler only the system is asked: the allocators' locks may be held by the code that was interrupted.
+ *
+ * Threading: no state of its own.
+ */
+
+#include <string.h>
+#include <time.h>
+
+#include "../core/plain.h"
+#include "run.h"
+
+void hl_run_ask_allocators(hl_run_process *process)
+{
+    process->arenas_known = hl_process_arenas(&process->arenas);
+    process->heap_known = hl_process_heap_of_c(&process->heap);
+}
+
+void hl_run_ask_system(hl_run_process *process)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    process->time = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    if (!hl_process_pages(process->pages, sizeof process->pages))
+        process->pages[0] = '\0';
+}
+
+static void put_bytes(hl_hlsnap_buffer *to, const char *key, uint64_t bytes)
+{
+    hl_plain_word(to, key);
+    hl_plain_int(to, (int64_t)bytes);
+}
+
+typedef struct {
+    const char *name;
+    size_t length;
+    uint64_t bytes;
+} page_kind;
+
+/* The next line of the form "Rss:      1234 kB" at or after *text, which is moved behind it. False: there is none. */
+static bool next_kind(const char **text, page_kind *kind)
+{
+    while (**text != '\0') {
+        const char *line = *text, *end = strchrnul(line, '\n');
+        const char *at = memchr(line, ':', (size_t)(end - line));
+        *text = *end == '\0' ? end : end + 1;
+        if (at == NULL)
+            continue;
+        *kind = (page_kind){line, (size_t)(at - line), 0};
+        at += 1 + strspn(at + 1, " \t");
+        const char *digits = at;
+        for (; *at >= '0' && *at <= '9'; at++)
+            kind->bytes = kind->bytes * 10 + (uint64_t)(*at - '0');
+        kind->bytes *= 1024;
+        if (at > digits && end - at == 3 && memcmp(at, " kB", 3) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void put_pages(hl_hlsnap_buffer *to, const char *text)
+{
+    page_kind kind;
+    size_t count = 0;
+    if (text[0] == '\0') {
+        hl_plain_none(to);
+        return;
+    }
+    for (const char *at = text; next_kind(&at, &kind);)
+        count++;
+    hl_plain_dict(to, count);
+    for (const char *at = text; next_kind(&at, &kind);) {
+        hl_plain_text(to, kind.name, kind.length);
+        hl_plain_int(to, (int64_t)kind.bytes);
+    }
+}
+
+static void put_heap(hl_hlsnap_buffer *to, const hl_process_heap *heap)
+{
+    hl_plain_dict(to, 4);
+    put_bytes(to, "heap", heap->heap);
+    put_bytes(to, "mapped", heap->mapped);
+    put_bytes(to, "used", heap->used);
+    put_bytes(to, "free", heap->free);
+}
+
+void hl_run_put_process(hl_hlsnap_buffer *to, const hl_run_process *process, const hl_tracer_bytes *tables)
+{
+    hl_plain_dict(to, 5);
+    put_bytes(to, "time", (uint64_t)process->time);
+    hl_plain_word(to, "pages");
+    put_pages(to, process->pages);
+    hl_plain_word(to, "pymalloc_arenas");
+    if (process->arenas_known)
+        hl_plain_int(to, (int64_t)process->arenas);
+    else
+        hl_plain_none(to);
+    hl_plain_word(to, "malloc");
+    if (process->heap_known)
+        put_heap(to, &process->heap);
+    else
+        hl_plain_none(to);
+    hl_plain_word(to, "tables");
+    hl_plain_dict(to, 6);
+    put_bytes(to, "map", tables->map);
+    put_bytes(to, "sites", tables->sites);
+    put_bytes(to, "names", tables->names);
+    put_bytes(to, "caches", tables->caches);
+    put_bytes(to, "snapshots", tables->snapshots);
+    put_bytes(to, "total", tables->map + tables->sites + tables->names + tables->caches + tables->snapshots);
+}
