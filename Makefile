@@ -88,7 +88,7 @@ planted:
 
 soak:
 	$(with) $(PYTHON) tools/soak $(SECONDS)
-	$(with) $(PYTHON) python tests/regrtest/run.py soak
+	$(with) $(PYTHON) python tests/regrtest/run.py soak --again
 
 fuzz:
 	tools/fuzz $(SECONDS)

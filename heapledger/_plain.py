@@ -16,6 +16,7 @@ from heapledger._ledger import _OwnWork
 MOST_LEVELS = 32
 MOST_INT_BYTES = 4096
 MOST_ALIKE = 100
+MOST_SCATTERED = 16384
 
 _FLOAT = Struct("<d")
 _CONSTANTS = {78: None, 84: True, 70: False}  # N, T, F
@@ -101,8 +102,9 @@ def encode(value, path="value", level=0):
             _refuse(value, path)
         if level == MOST_LEVELS:
             raise ValueError(f"{_name(path)}: nested more than {MOST_LEVELS} levels deep, or in itself: can't be saved")
-        if kind is not list and kind is not tuple and are_too_many_alike(value, {}):
-            raise ValueError(f"{_name(path)}: more than {MOST_ALIKE} keys have the same hash: can't be saved")
+        unfit = are_unfit(value, {}) if kind is not list and kind is not tuple else None
+        if unfit is not None:
+            raise ValueError(f"{_name(path)}: {unfit}: can't be saved")
         parts = []
         if kind is dict:
             for key, item in value.items():
@@ -154,22 +156,48 @@ def _read_bytes(data, at):
         return data[start : start + length], start + length
 
 
-def are_too_many_alike(keys, alike):
-    """Have more than MOST_ALIKE keys of a dict or a set the same hash? `alike` is {hash: how many}, of those before.
-
-    Each of them would be compared with all others, so a file of them would take forever. Hashes of texts and bytes
-    cannot be foreseen, and those of small ints differ.
+def _row(keys, first, there):
+    """A range of ints from `first` on that are not in each other's way in a dict or set that has `there` keys already
+    and gets these: there are three places for two keys, at least, and ints in a row take places in a row.
     """
     with _OwnWork():
+        if there:
+            return range(first, first + there * 3 // 2 + 1500)  # pickles come in portions of 1,000
+        different = bytearray(2 * len(keys))
+        for key in keys:
+            if type(key) is int and 0 <= key - first < len(different):
+                different[key - first] = 1
+        return range(first, first + different.count(1) * 3 // 2)
+
+
+def are_unfit(keys, known, there=0):
+    """Why these may not be put into a dict or a set, or None. `known` is {} for the first keys, and the same for all
+    that follow; `there` is how many keys there are already.
+
+    Keys with the same hash are each compared with all others. Keys with different ones may be chosen so that each tries
+    the places of all others. So a file of either would take forever. Hashes of texts and bytes cannot be foreseen.
+    """
+    with _OwnWork():
+        if "first" not in known:
+            known["first"] = min((key for key in keys if type(key) is int), default=0)
+        row = _row(keys, known["first"], there)
+        scattered = known.get("scattered", 0)
         for key in keys:
             kind = type(key)
-            if kind is str or kind is bytes or kind is int and -(2**60) < key < 2**60:
+            is_short = kind is int and -(2**60) < key < 2**60
+            if kind is str or kind is bytes or is_short and key in row:
+                continue
+            scattered += 1
+            if scattered > MOST_SCATTERED:
+                return f"more than {MOST_SCATTERED} keys are numbers, or tuples of numbers, that are not in a row"
+            if is_short:
                 continue
             code = hash(key)
-            alike[code] = alike.get(code, 0) + 1
-            if alike[code] > MOST_ALIKE:
-                return True
-        return False
+            known[code] = known.get(code, 0) + 1
+            if known[code] > MOST_ALIKE:
+                return f"more than {MOST_ALIKE} keys have the same hash"
+        known["scattered"] = scattered
+        return None
 
 
 def _read_container(data, at, kind, level):
@@ -192,8 +220,9 @@ def _read_container(data, at, kind, level):
                 item, after = _read(data, after, level + 1)
             items.append(item)
         try:
-            if are_too_many_alike(keys if kind is dict else () if kind in (list, tuple) else items, {}):
-                raise Malformed(f"too many of a {kind.__name__} have the same hash", at)
+            unfit = are_unfit(keys if kind is dict else () if kind in (list, tuple) else items, {})
+            if unfit is not None:
+                raise Malformed(f"a {kind.__name__}: {unfit}", at)
             made = dict(zip(keys, items, strict=True)) if kind is dict else kind(items)
         except TypeError:
             raise Malformed(f"what cannot be in a {kind.__name__} is in one", at) from None

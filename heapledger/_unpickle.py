@@ -15,7 +15,7 @@ from struct import Struct
 from struct import error as StructError
 
 from heapledger._ledger import _OwnWork, _unpickle_check, _unpickle_run
-from heapledger._plain import Malformed, are_too_many_alike
+from heapledger._plain import Malformed, are_unfit
 
 _MODULES = ("tracemalloc", "heapledger", "heapledger._ledger")
 _SETS = {"set": set, "frozenset": frozenset}
@@ -49,11 +49,13 @@ class _Budget:
         with _OwnWork():
             self.copies = length
             self.key_parts = _KEY_PARTS_PER_BYTE * length
-            self.alike = {}  # id of a dict or set -> {hash: how many of its keys have it}
+            self.known = {}  # id of a dict or set -> what are_unfit() knows of its keys
 
 
-def _check_keys(keys, alike, budget, at):
-    """Keys are hashed, and a tuple that holds a tuple twice, which holds another twice, ... takes forever."""
+def _check_keys(keys, container, budget, at):
+    """The keys for a dict or set that has some already, or for a new one: None. They are hashed, and a tuple that holds
+    a tuple twice, which holds another twice, ... takes forever.
+    """
     with _OwnWork():
         for key in keys:
             waiting = [key]
@@ -68,8 +70,10 @@ def _check_keys(keys, alike, budget, at):
                     raise Malformed(f"a {kind.__name__} cannot be a key here: all the keys take too long to hash", at)
                 if is_group:
                     waiting.extend(part)
-        if are_too_many_alike(keys, alike):
-            raise Malformed("too many keys have the same hash", at)
+        known = {} if container is None else budget.known.setdefault(id(container), {})
+        unfit = are_unfit(keys, known, 0 if container is None else len(container))
+        if unfit is not None:
+            raise Malformed(unfit, at)
 
 
 def _find(module, name, at):
@@ -106,17 +110,17 @@ def _apply(stack, marks, budget, code, at):
             pairs = _pop_mark(stack, marks, at) if code == 0x75 else [stack.pop(-2), stack.pop()]
             if type(stack[-1]) is not dict or len(pairs) % 2:
                 raise Malformed("items for what is not a dict", at)
-            _check_keys(pairs[::2], budget.alike.setdefault(id(stack[-1]), {}), budget, at)
+            _check_keys(pairs[::2], stack[-1], budget, at)
             stack[-1].update(zip(pairs[::2], pairs[1::2], strict=True))
         elif code == 0x90:  # ADDITEMS
             members = _pop_mark(stack, marks, at)
             if type(stack[-1]) is not set:
                 raise Malformed("members for what is not a set", at)
-            _check_keys(members, budget.alike.setdefault(id(stack[-1]), {}), budget, at)
+            _check_keys(members, stack[-1], budget, at)
             stack[-1].update(members)
         elif code == 0x91:  # FROZENSET
             members = _pop_mark(stack, marks, at)
-            _check_keys(members, {}, budget, at)
+            _check_keys(members, None, budget, at)
             stack.append(frozenset(members))
         elif code == 0x93:  # STACK_GLOBAL
             name, module = stack.pop(), stack.pop()
@@ -137,7 +141,7 @@ def _apply(stack, marks, budget, code, at):
             budget.copies -= len(arguments[0])
             if budget.copies < 0:
                 raise Malformed("makes more sets than it has room for", at)
-            _check_keys(arguments[0], {}, budget, at)
+            _check_keys(arguments[0], None, budget, at)
             stack.append(made(arguments[0]))
         else:  # BUILD
             state = stack.pop()

@@ -196,6 +196,21 @@ def test_keys_that_are_hashed_again_and_again():
     assert read(with_attribute(b"}" + once + b"Ns"))[1]["a"] == {(5,) * 5000: None}
 
 
+def test_keys_that_are_in_each_others_way(monkeypatch):
+    """As in test_plain.py. Numbers in a row are not; pickles have them in portions."""
+    monkeypatch.setattr("heapledger._plain.MOST_SCATTERED", 500)
+    for step in (1, 1000):
+        numbers = [10**6 + n * step for n in range(2500)]
+        keys = [b"J" + number.to_bytes(4, "little") for number in numbers]
+        portions = [b"(" + b"N".join([*keys[at : at + 1000], b""]) + b"u" for at in range(0, len(keys), 1000)]
+        for instructions in (*ways_to_hash(keys), b"}" + b"".join(portions)):
+            if step == 1:
+                assert sorted(read(with_attribute(instructions))[1]["a"]) == numbers
+            else:
+                with pytest.raises(Malformed, match="more than 500 keys are numbers"):
+                    read(with_attribute(instructions))
+
+
 def test_keys_that_have_the_same_hash():
     """Each would be compared with all others."""
     for few, many in ((100, 101), (0, 5000)):

@@ -1,8 +1,10 @@
 """The encoding of plain data: docs/format.md, section "Plain data"."""
 
+import itertools
 import math
 import random
 import sys
+import time
 
 import pytest
 from heapledger import _plain
@@ -194,6 +196,61 @@ def test_members_that_have_the_same_hash(monkeypatch):
             decode(data)
     alike = [0] * 1000
     assert decode(encode([alike, tuple(alike)])) == [alike, tuple(alike)]
+
+
+def cluster(bits, count):
+    """Ints that all differ in their hash, and fill two thirds of a dict's table of 2**bits places. Some take a row of
+    places, each where one goes that found the one before it taken; the others are sent to that row, and follow it.
+    """
+    mask = 2**bits - 1
+    row = [1]
+    while len(row) < count * 4 // 5:
+        row.append((row[-1] * 5 + 1) & mask)
+    taken = frozenset(row)
+    found = list(row)
+    for number in itertools.count(mask + 1):
+        if len(found) == count:
+            return found
+        at, rest = number & mask, number
+        while at in taken and rest:
+            rest >>= 5
+            at = (at * 5 + rest + 1) & mask
+        if at in taken:
+            found.append(number)
+
+
+def test_members_that_are_in_each_others_way(monkeypatch):
+    """Shown to take long, so that many would take forever; refused, unless they are few, or in a row."""
+    keys = cluster(14, 10_500)
+    took = []
+    for numbers in (range(10_500), keys):
+        start = time.thread_time()
+        dict.fromkeys(numbers)
+        took.append(time.thread_time() - start)
+    assert took[1] > 5 * took[0]
+    monkeypatch.setattr("heapledger._plain.MOST_SCATTERED", 500)
+    with pytest.raises(ValueError, match="x: more than 500 keys are numbers, .*: can't be saved"):
+        encode(dict.fromkeys(keys), "x")
+    far = [number * 10**6 for number in range(502)]
+    for kind in (set, frozenset, dict.fromkeys, lambda members: {(1, member) for member in members}):
+        few = kind(far[:-2])
+        assert decode(encode(few)) == few
+        with pytest.raises(ValueError, match="x: more than 500 keys are numbers, .*: can't be saved"):
+            encode(kind(far), "x")
+        with monkeypatch.context() as patched:
+            patched.setattr("heapledger._plain.MOST_SCATTERED", 502)
+            data = encode(kind(far))
+        with pytest.raises(Malformed, match="more than 500 keys are numbers"):
+            decode(data)
+    for start in (0, 5, -7, 10**15):
+        in_a_row = list(range(start, start + 2000))
+        random.Random(1).shuffle(in_a_row)
+        assert decode(encode(dict.fromkeys(in_a_row))) == dict.fromkeys(in_a_row)
+    # The same key again and again does not make room for others.
+    data = b"d" + _plain._number(5000) + b"i\1\5N" * 4000
+    data += b"".join(encode(number) + b"N" for number in range(5, 6005, 6))
+    with pytest.raises(Malformed, match="more than 500 keys are numbers"):
+        decode(data)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -177,7 +177,7 @@ static inline void run(history *h, int steps, int validate_every, size_t fail_ev
         hl_os_fail_every(0);
         CHECK_EQUAL(h->ledger.traced, h->traced);
         CHECK_EQUAL(h->ledger.peak, h->peak);
-        if (i % validate_every == 0) {
+        if ((i + 1) % validate_every == 0) {
             const char *wrong = hl_ledger_validate(&h->ledger);
             if (!CHECK(wrong == NULL))
                 printf("step %d: %s\n", i, wrong);

@@ -32,7 +32,7 @@ class Bug:
     file: str
     old: str
     new: str
-    kind: str = "stress"  # stress, failing, memcheck, or the name of a test of the core
+    kind: str = "stress"  # stress, failing, memcheck, record (bugs on record), or the name of a test of the core
     oldest: tuple = (3, 11)
 
 
@@ -43,6 +43,15 @@ BUGS = [
         "src/core/gate.h",
         "    hl_lock_take(&gate->lock);\n    gate->passed = 0;",
         "    gate->passed = 0;",
+    ),
+    Bug(
+        "raw_threads",
+        "a block leaves the ledger after it was freed",
+        "src/cpython/hooks.c",
+        "    visit(leave, which != PYMEM_DOMAIN_RAW, block, 0, NULL);\n    hl_hooks_this_thread.inside = true;\n"
+        "    original->free(original->ctx, block);\n    hl_hooks_this_thread.inside = false;\n",
+        "    hl_hooks_this_thread.inside = true;\n    original->free(original->ctx, block);\n"
+        "    hl_hooks_this_thread.inside = false;\n    visit(leave, which != PYMEM_DOMAIN_RAW, block, 0, NULL);\n",
     ),
     Bug(
         "forks",
@@ -187,6 +196,75 @@ BUGS = [
         "    if (false)\n",
         "fuzz_hlsnap",
     ),
+    # For the tests of bugs on record that no standard library here is shown to fail.
+    Bug(
+        "gh_130093_nobody_traces",
+        "a report takes the GIL",
+        "src/cpython/domains.c",
+        "    int ours = hl_domains_track(domain, address, size);\n",
+        "    PyGILState_Release(PyGILState_Ensure());\n    int ours = hl_domains_track(domain, address, size);\n",
+        "record",
+    ),
+    Bug(
+        "gh_144763",
+        "whoever finds the ledger's lock taken gives up the GIL",
+        "src/cpython/hooks.c",
+        "    bool fast = hl_gate_enter_by(&hl_hooks_gate, favoured);\n",
+        "    if (favoured)\n        PyEval_RestoreThread(PyEval_SaveThread());\n"
+        "    bool fast = hl_gate_enter_by(&hl_hooks_gate, favoured);\n",
+        "record",
+    ),
+    Bug(
+        "gh_126314",
+        "a snapshot does not hold the book that it names things of",
+        "src/core/snapshot.c",
+        "    made->book = hl_book_hold(book);\n",
+        "    made->book = book;\n",
+        "record",
+    ),
+    Bug(
+        "gh_126315",
+        "stop() keeps its lock when there is nothing to stop",
+        "src/cpython/tracer.c",
+        "    hl_tracer_stop_tracing();\n    hl_lock_give(&hl_tracer_control);\n",
+        "    if (!hl_tracer_is_tracing())\n        return;\n"
+        "    hl_tracer_stop_tracing();\n    hl_lock_give(&hl_tracer_control);\n",
+        "record",
+    ),
+    Bug(
+        "gh_125703",
+        "a block that is freed stays in the totals",
+        "src/cpython/hooks.c",
+        "        hl_ledger_leave(&hl_hooks_ledger, c->block, 0);\n",
+        "        (void)hl_ledger_detach(&hl_hooks_ledger, c->block);\n",
+        "record",
+    ),
+    Bug(
+        "gh_96612",
+        "frames that have not begun are in tracebacks",
+        "src/cpython/frames_walk.h",
+        "    return instruction_of(f) >= (uintptr_t)(_PyCode_CODE(code) + code->_co_firsttraceable);\n",
+        "    return code != NULL;\n",
+        "record",
+    ),
+    Bug(
+        "gh_79234",
+        "nobody hears of objects from freelists",
+        "src/cpython/reftracer.c",
+        "                hl_hooks_reattribute(block);\n",
+        "                (void)block;\n",
+        "record",
+        oldest=(3, 13),
+    ),
+    Bug(
+        "gh_143057",
+        "a report takes the lock though nobody traces, and lets others wait for it",
+        "src/cpython/domains.c",
+        "    int ours = hl_domains_track(domain, address, size);\n",
+        "    hl_gate_enter(&hl_hooks_gate);\n    hl_os_yield();\n    hl_gate_leave(&hl_hooks_gate);\n"
+        "    int ours = hl_domains_track(domain, address, size);\n",
+        "record",
+    ),
 ]
 
 
@@ -215,6 +293,9 @@ def passes(bug, seed):
     if bug.kind == "stress":
         program = ROOT / "tests" / "stress" / f"{bug.family}.py"
         return run(bug.kind, sys.executable, "-W", "ignore", program, "3", seed)
+    if bug.kind == "record":
+        tests = ROOT / "tests" / "api" / "test_bugs_on_record.py"
+        return run(bug.kind, "pytest", "-q", "-p", "no:cacheprovider", tests, "-k", bug.family)
     if bug.kind == "failing":
         return run(bug.kind, sys.executable, ROOT / "tests" / "hostile" / "failing.py")
     if bug.kind == "memcheck":

@@ -9,6 +9,7 @@ might, for run.py to show that its comparison can fail.
 
 import collections
 import os
+import signal
 import sys
 
 BAD_LEDGER = 99
@@ -31,7 +32,15 @@ def keep_frames():
     sys.setprofile(lambda frame, event, argument: kept.append(frame))
 
 
+def hear_signals():
+    """As started from a terminal: a run in the background ignores interrupts, for which some tests wait in a loop."""
+    for number, handler in [(signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)]:
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, handler)
+
+
 def main():
+    hear_signals()
     del sys.path[0]  # our folder: the suite must find its own modules
     traced = "HEAPLEDGER" in os.environ
     if "--broken" in sys.argv:

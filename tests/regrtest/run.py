@@ -1,14 +1,18 @@
-"""Run the interpreter's own regression suite twice, untraced and traced from the start, and compare test by test.
+"""Run the interpreter's own regression suite, traced from the start and untraced, and compare test by test.
 
-    python tests/regrtest/run.py [SELECTION] [--only FILE...] [--jobs N] [--junit FILE] [--broken]
+    python tests/regrtest/run.py [SELECTION] [--only FILE...] [--both] [--again] [--jobs N] [--junit FILE] [--broken]
 
-SELECTION is quick, soak or all (the default); selections.toml has the lists, and says what is left out and why. The
-traced run has HEAPLEDGER=10 in its environment, which the processes that tests start inherit. Every test file has
-processes of its own; one that crashes, hangs or leaves a damaged ledger is a result like any other. Where the two runs
-differ, both are repeated: what differs every time is a difference, and the status is 1; what changes from run to run is
-reported as unsteady. Output of the tests stays in build/regrtest-VERSION.
+SELECTION is quick, soak or all (the default); selections.toml has the lists, and says what is left out and why. Every
+test file has processes of its own, those that take longest first; one that crashes, hangs or leaves a damaged ledger is
+a result like any other. The traced run has HEAPLEDGER=10 in its environment, which processes that tests start inherit.
 
-With --broken the traced run keeps references to frames that it should not; the status is 0 if that is noticed.
+A file is run traced. If all of its tests have passed, and are those that an untraced process lists, there is nothing to
+compare (--both compares nevertheless). If not, it is run untraced, too; where the two differ, both are repeated: what
+differs every time is a difference, and the status is 1; what changes from run to run is reported as unsteady.
+
+Results and the output of tests stay in build/regrtest-VERSION. A stopped run goes on where it was; results of another
+heapledger do not count for that, and untraced ones hold for every heapledger. With --again all is run again. With
+--broken the traced run keeps references to frames that it should not; the status is 0 if that is noticed.
 """
 
 import argparse
@@ -25,13 +29,17 @@ import time
 import tomllib
 import xml.etree.ElementTree as ElementTree
 
+import results
+
 HERE = pathlib.Path(__file__).resolve().parent
 VERSION = platform.python_version()
 SHORT = "%d.%d" % sys.version_info[:2]
-OUTPUT = HERE.parent.parent / "build" / f"regrtest-{VERSION}"
+BUILD = HERE.parent.parent / "build"
+OUTPUT = BUILD / f"regrtest-{VERSION}"
 FRAMES = "10"
 TIMEOUT = 900
 ATTEMPTS = 3
+UNKNOWN_SECONDS = 5  # taken for what has never run
 
 
 class Lists:
@@ -68,10 +76,15 @@ def environment(traced):
     return variables
 
 
+def path(file, traced, options, ending):
+    """Where something is kept of a file's runs of one kind."""
+    kind = ("broken" if options.broken else "traced") if traced else "untraced"
+    return OUTPUT / f"{file}-{kind}.{ending}"
+
+
 def run_file(file, traced, options):
     """Run one test file; {test: outcome}, with how the process ended under the file's own name."""
-    name = f"{file}-{'traced' if traced else 'untraced'}"
-    log, junit = OUTPUT / f"{name}.txt", OUTPUT / f"{name}.xml"
+    log, junit = (path(file, traced, options, ending) for ending in ("txt", "xml"))
     junit.unlink(missing_ok=True)
     command = [sys.executable, "-X", "faulthandler", str(HERE / "child.py")]
     command += ["--broken"] if traced and options.broken else []
@@ -111,34 +124,81 @@ def read_cases(file, junit):
     return cases
 
 
-def compare(file, options):
-    """(the untraced results, differences, unsteady tests): both as {test: text}."""
-    seen = {}
-    for _ in range(1 if options.broken else ATTEMPTS):
-        untraced, traced = (run_file(file, traced, options) for traced in (False, True))
-        for test in untraced.keys() | traced.keys():
-            outcomes = seen.setdefault(test, (set(), set()))
-            outcomes[0].add(untraced.get(test, "did not run"))
-            outcomes[1].add(traced.get(test, "did not run"))
-        if untraced == traced:
-            break
-    differences, unsteady = {}, {}
-    for test, (before, after) in seen.items():
-        text = f"{', '.join(sorted(before))}; traced: {', '.join(sorted(after))}"
-        if not before & after:
-            differences[test] = text
-        elif len(before | after) > 1:
-            unsteady[test] = text
-    return untraced, differences, unsteady
+def listed_cases(file, options):
+    """The tests that an untraced process finds in the file, without running them."""
+    command = [sys.executable, "-m", "test", "--list-cases"]
+    for case in options.lists.cases_left_out:
+        command += ["--ignore", case]
+    variables = environment(traced=False)
+    listed = subprocess.run([*command, file], cwd=OUTPUT, env=variables, capture_output=True, text=True)
+    return set(listed.stdout.split("\n")) - {""}
 
 
-def write_junit(path, results):
+def is_clean(file, run, options):
+    """Whether all tests that there are have passed."""
+    cases = {test: outcome for test, outcome in run.items() if test != file}
+    return run[file] == "status 0" and set(cases.values()) == {"passed"} and set(cases) == listed_cases(file, options)
+
+
+class Comparison:
+    """One file: its runs, and what they have in common."""
+
+    def __init__(self, file, options):
+        self.file, self.options = file, options
+        self.runs = {
+            traced: results.Results(path(file, traced, options, "json"), options.keys[traced])
+            for traced in (False, True)
+        }
+        if options.again:
+            for kept in self.runs.values():
+                kept.forget()
+
+    def need(self, traced, count):
+        """Run the file until there are so many runs of a kind."""
+        while len(self.runs[traced].runs) < count:
+            start = time.monotonic()
+            run = run_file(self.file, traced, self.options)
+            self.runs[traced].add(run, round(time.monotonic() - start, 1))
+
+    def make(self):
+        """Find how many tests there are, whether there was a need to compare, and what differs, {test: text}."""
+        self.differences, self.unsteady = {}, {}
+        self.need(True, 1)
+        first = self.runs[True].runs[0]
+        self.tests = len(first) - 1
+        self.skipped = list(first.values()).count("skipped")
+        self.ending = first[self.file]
+        self.compared = self.options.both or bool(self.runs[False].runs) or not is_clean(self.file, first, self.options)
+        if not self.compared:
+            return
+        for attempt in range(1, 2 if self.options.broken else ATTEMPTS + 1):
+            self.need(False, attempt)
+            self.need(True, attempt)
+            if self.runs[False].runs[attempt - 1] == self.runs[True].runs[attempt - 1]:
+                break
+        untraced, traced = self.runs[False].runs[:attempt], self.runs[True].runs[:attempt]
+        for test in {test for run in untraced + traced for test in run}:
+            before = {run.get(test, "did not run") for run in untraced}
+            after = {run.get(test, "did not run") for run in traced}
+            text = f"{', '.join(sorted(before))}; traced: {', '.join(sorted(after))}"
+            if not before & after:
+                self.differences[test] = text
+            elif len(before | after) > 1:
+                self.unsteady[test] = text
+
+    def word(self):
+        if self.differences:
+            return "DIFFERS"
+        return "unsteady" if self.unsteady else "same" if self.compared else "all passed"
+
+
+def write_junit(path, comparisons):
     """One case for each test file, in the form that tools/closing_line.py adds up."""
     suite = ElementTree.Element("testsuite", name=f"regrtest-{SHORT}")
-    for file, differences in results.items():
-        case = ElementTree.SubElement(suite, "testcase", classname="regrtest", name=file)
-        if differences:
-            ElementTree.SubElement(case, "failure").text = "\n".join(map(": ".join, differences.items()))
+    for made in comparisons:
+        case = ElementTree.SubElement(suite, "testcase", classname="regrtest", name=made.file)
+        if made.differences:
+            ElementTree.SubElement(case, "failure").text = "\n".join(map(": ".join, made.differences.items()))
     pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
     ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
 
@@ -154,46 +214,55 @@ def check_tracing():
 
 
 def run_all(files, options):
-    """({file: differences}, {file: unsteady}, how many tests were compared), with a line for each file."""
-    differing, unsteady, tests = {}, {}, 0
+    """The comparisons of all files, with a line for each. The longest come first, so that none is waited for alone."""
+    seconds = {file: results.known_seconds(BUILD, file) for file in files}
+    files = sorted(files, key=lambda file: -(seconds[file] if seconds[file] is not None else UNKNOWN_SECONDS))
+    comparisons = [Comparison(file, options) for file in files]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        jobs = {pool.submit(compare, file, options): file for file in files}
+        jobs = {pool.submit(comparison.make): comparison for comparison in comparisons}
         for done, job in enumerate(concurrent.futures.as_completed(jobs), 1):
-            file = jobs[job]
-            untraced, differing[file], changing = job.result()
-            tests += len(untraced) - 1
-            unsteady.update(changing)
-            word = "DIFFERS" if differing[file] else "unsteady" if changing else "same"
-            print(f"[{done}/{len(files)}] {file}: {word}, {len(untraced) - 1} tests, {untraced[file]}", flush=True)
-            for test, text in {**differing[file], **changing}.items():
+            job.result()
+            made = jobs[job]
+            counts = f"{made.tests} tests, {made.skipped} skipped, {made.ending}"
+            print(f"[{done}/{len(files)}] {made.file}: {made.word()}, {counts}", flush=True)
+            for test, text in {**made.differences, **made.unsteady}.items():
                 print(f"    {test}: {text}", flush=True)
-    return differing, unsteady, tests
+    return comparisons
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("selection", nargs="?", default="all", choices=["quick", "soak", "all"])
     parser.add_argument("--only", nargs="+", metavar="FILE", help="these files in place of a selection")
+    parser.add_argument("--both", action="store_true", help="run also untraced what has passed traced")
+    parser.add_argument("--again", action="store_true", help="forget what earlier runs have found")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="how many files at a time (2)")
     parser.add_argument("--junit", metavar="FILE", help="write the results there, too")
     parser.add_argument("--broken", action="store_true", help="break the traced run and check that it is noticed")
     options = parser.parse_args()
+    options.again |= options.broken
+    options.both |= options.broken
     if importlib.util.find_spec("test") is None or importlib.util.find_spec("test.libregrtest") is None:
         print(f"regrtest {VERSION}: NOT RUN, the interpreter's own tests are not installed", file=sys.stderr)
         return os.environ.get("CI") == "true"
     check_tracing()
     OUTPUT.mkdir(parents=True, exist_ok=True)
     options.lists = Lists()
+    left_out = options.lists.cases_left_out
+    options.keys = {False: results.untraced_key(left_out), True: results.traced_key(left_out, FRAMES)}
     files = options.only or options.lists.files(options.selection)
     start = time.monotonic()
-    differing, unsteady, tests = run_all(files, options)
-    count = sum(map(len, differing.values()))
+    made = run_all(files, options)
+    count = sum(len(one.differences) for one in made)
+    unsteady = sum(len(one.unsteady) for one in made)
     print(
-        f"regrtest {VERSION} {'' if options.only else options.selection}: {len(files)} files, {tests} tests, "
-        f"{count} differences, {len(unsteady)} unsteady, {time.monotonic() - start:.0f} s"
+        f"regrtest {VERSION} {'' if options.only else options.selection}: {len(files)} files, "
+        f"{sum(one.compared for one in made)} compared, {sum(one.tests for one in made)} tests, "
+        f"{sum(one.skipped for one in made)} skipped, {count} differences, {unsteady} unsteady, "
+        f"{time.monotonic() - start:.0f} s"
     )
     if options.junit:
-        write_junit(options.junit, differing)
+        write_junit(options.junit, made)
     if options.broken:
         return 0 if count else "the breakage was not noticed"
     return count > 0

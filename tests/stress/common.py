@@ -76,7 +76,8 @@ class Churn:
     def __init__(self, threads):
         library = ctypes.CDLL(str(build_churn()))
         self.slots = (ctypes.c_void_p * self.SLOTS)()
-        self._churn, self._for_ever = library.churn, library.churn_for_ever
+        self._churn, self._for_ever, self._hand_over = library.churn, library.churn_for_ever, library.hand_over
+        self._hand_over.argtypes, self._hand_over.restype = [ctypes.c_bool], None
         common = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_size_t]
         self._churn.argtypes = [ctypes.c_uint64, ctypes.c_size_t, *common]
         self._churn.restype = ctypes.c_size_t
@@ -113,6 +114,14 @@ class Churn:
             with self._made_lock:
                 self.made += made
             self._resting.release()
+
+    def hand_over(self, is_wanted):
+        """From now on a block may be another thread's before the call that frees it has returned. First called before
+        the tracer is started.
+        """
+        is_plain = not sys.flags.dev_mode and "debug" not in os.environ.get("PYTHONMALLOC", "")
+        if is_plain:
+            self._hand_over(is_wanted)
 
     def for_ever(self):
         """In the calling thread; never returns."""

@@ -93,7 +93,8 @@ def measured(churn):
 
 def main():
     churn = Churn(3)
-    for _ in rounds():
+    for number in rounds():
+        churn.hand_over(number % 2 == 0)
         churn.run()
         for action in choices.choices(ACTIONS, k=20):
             action()
