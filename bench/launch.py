@@ -1,8 +1,8 @@
 """Run a command and print what it took as JSON: `python -I -S launch.py COMMAND...`, output of the command discarded.
 
-"wall" and "cpu" are seconds, "rss" is the most bytes resident that the process, or a descendant it has waited for, had at
-a time. Linux counts to a process what its parent had resident when it was forked; so the parent is this one, which is
-smaller than any program we measure, and not the benchmark.
+"wall" and "cpu" are seconds, "rss" is the most bytes resident that the process, or a descendant it has waited for, had
+at a time. Linux counts to a process what its parent had resident when it was forked; so the parent is this one, which
+is smaller than any program we measure, and not the benchmark.
 """
 
 import os

@@ -44,7 +44,7 @@ def prepared(benchmarks):
     lists = [folder_of(environment, name) / "requirements.txt" for name in benchmarks]
     needed = [option for path in lists if path.exists() for option in ("-r", path)]
     if needed:
-        environment.install(*needed)
+        environment.install(*needed, wheels_only=False)  # some are older than the interpreter
     shutil.copy2(witness.__file__, environment.packages)
     (environment.packages / "witness.pth").write_text(witness.PTH)
     return environment
@@ -112,17 +112,16 @@ def render(benchmarks, environment, turns_wanted):
         ]
         for benchmark, taken in benchmarks.items()
     ]
-    means = [
-        turns.shown(turns.mean(benchmarks, mode, name), 3 if mode == "heapledger-1" else 2) for name, mode in columns
-    ]
+    means = [turns.shown(turns.mean(benchmarks, mode, name), 3) for name, mode in columns]
     rows.append(["**geometric mean**", "", "", *(f"**{mean}**" for mean in means)])
     titles = [f"{'time' if name == 'time' else 'RSS'}: {harness.MODES[mode].title}" for name, mode in columns]
+    once = " and ".join(harness.MODES[mode].title for mode in ONE_TURN)
     versions = environment.versions(("pyperformance", "pyperf"))
     shown = ", ".join(f"{name} {version}" for name, version in versions.items())
     return "\n\n".join(
         (
             f"{harness.description()}\n- {shown}",
-            f"Median of {turns_wanted} turns; {' and '.join(harness.MODES[mode].title for mode in ONE_TURN)}: one turn.",
+            f"Median of {turns_wanted} turns; {once}: one turn.",
             report.table(["benchmark", "untraced", "untraced", *titles], rows),
         )
     )

@@ -1,7 +1,8 @@
 """Virtual environments with other people's packages and heapledger as it is in the checkout now.
 
 They are build/bench-NAME-X.Y.Z, made by and for the running interpreter, and kept; heapledger is installed anew by each
-run, from a wheel, so that its start-up files are there too. Packages come as wheels, at the versions of the lists beside this file.
+run, from a wheel, so that its start-up files are there too. Packages come as wheels, at the versions of the lists
+beside this file.
 """
 
 import pathlib
@@ -46,24 +47,15 @@ class Environment:
         shutil.rmtree(self.folder, ignore_errors=True)
         subprocess.run([sys.executable, "-I", "-m", "venv", self.folder], check=True)
 
-    def install(self, *arguments):
-        subprocess.run([self.python, *PIP, "install", "--only-binary", ":all:", *arguments], check=True)
+    def install(self, *arguments, wheels_only=True):
+        wheels = ("--only-binary", ":all:") if wheels_only else ()
+        subprocess.run([self.python, *PIP, "install", *wheels, *arguments], check=True)
 
     def _install_heapledger(self):
         built = f"--config-settings=build-dir=build/meson-{platform.python_version()}"
         with tempfile.TemporaryDirectory(prefix="heapledger-bench-") as folder:
-            wheel = [
-                sys.executable,
-                *PIP,
-                "wheel",
-                "--no-deps",
-                "--no-build-isolation",
-                built,
-                "--wheel-dir",
-                folder,
-                ".",
-            ]
-            subprocess.run(wheel, check=True, cwd=ROOT)
+            options = ("--no-deps", "--no-build-isolation", built, "--wheel-dir", folder)
+            subprocess.run([sys.executable, *PIP, "wheel", *options, "."], check=True, cwd=ROOT)
             (path,) = pathlib.Path(folder).glob("*.whl")
             self.install("--no-deps", "--force-reinstall", path)
 

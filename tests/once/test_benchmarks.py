@@ -38,12 +38,8 @@ def test_a_machine_that_slows_down_changes_no_ratio():
 
 def test_what_takes_long_has_one_turn():
     seconds = {"untraced": 1.0, "slow": 9.0, "quick": 2.0, "few": 2.0}
-    taken = turns.take(
-        ["slow", "quick", "few"],
-        {"slow": 3, "quick": 3, "few": 2}.get,
-        lambda mode: {"wall": seconds[mode]},
-        longest=5.0,
-    )
+    wanted = {"slow": 3, "quick": 3, "few": 2}
+    taken = turns.take(list(wanted), wanted.get, lambda mode: {"wall": seconds[mode]}, longest=5.0)
     assert [len(taken[mode]) for mode in ("slow", "quick", "few")] == [1, 3, 2]
 
 
@@ -88,7 +84,7 @@ def test_the_launcher_has_no_part_in_the_memory():
 @pytest.mark.parametrize("mode", suite.MODES)
 def test_a_process_says_who_traces_it(mode, tmp_path):
     variables = {"PATH": os.environ["PATH"], witness.VARIABLE: str(tmp_path), **suite.MODES[mode]}
-    code = f"import sys; sys.path.insert(0, {str(BENCH)!r}); import witness; witness.start(); kept = [[] for _ in range(9)]"
+    code = f"import sys; sys.path.insert(0, {str(BENCH)!r}); import witness; witness.start()"
     subprocess.run([sys.executable, "-c", code, "--worker"], check=True, timeout=60, env=variables, cwd=tmp_path)
     (path,) = tmp_path.iterdir()
     said = json.loads(path.read_text())
