@@ -31,7 +31,7 @@ class Mode:
     name: str
     title: str
     arguments: str  # of python: OUT is the folder to write to, PROGRAM the program with its own arguments
-    result: str  # what it must have written there
+    result: str | None = None  # what it must have written there
     package: str | None = None
 
     def command(self, python, name, out):
@@ -43,7 +43,7 @@ class Mode:
 MODES = {
     mode.name: mode
     for mode in (
-        Mode("untraced", "untraced", "PROGRAM", "."),
+        Mode("untraced", "untraced", "PROGRAM"),
         Mode("heapledger-1", "heapledger, 1 frame", "-m heapledger run -q -o OUT/x.hlsnap PROGRAM", "x.hlsnap"),
         Mode(
             "heapledger-25", "heapledger, 25 frames", "-m heapledger run -q -n 25 -o OUT/x.hlsnap PROGRAM", "x.hlsnap"
@@ -66,6 +66,8 @@ MODES = {
 
 def check(mode, out):
     """That there is what the mode writes, and for a sampler that it has taken samples."""
+    if mode.result is None:
+        return
     found = list(out.glob(mode.result))
     if not found:
         raise RuntimeError(f"{mode.name} wrote no {mode.result}: was it tracing?")
@@ -100,17 +102,31 @@ def table(programs, modes, name):
     return rows
 
 
-def render(programs, environment, turns_wanted):
+def megabytes(samples, name, digits):
+    """The median of what each sample has, in MB."""
+    value = turns.median(samples, name)
+    return turns.shown(None if value is None else value / 1e6, digits)
+
+
+def start_table(taken, modes):
+    """Seconds and megabytes of a program that does nothing."""
+    rows = []
+    for mode in ("untraced", *modes):
+        samples = taken.get(mode, ())
+        rows.append([MODES[mode].title, turns.shown(turns.median(samples, "wall")), megabytes(samples, "rss", 0)])
+    return report.table(["", "seconds", "MB"], rows)
+
+
+def render(programs, environment, turns_wanted, about):
+    programs = dict(programs)
+    nothing = programs.pop("nothing", {})
     modes = [mode for mode in MODES if mode != "untraced" and any(mode in taken for taken in programs.values())]
     untraced = [taken["untraced"] for taken in programs.values()]
     head = ["", *programs, "geometric mean"]
     seconds = ["untraced, seconds", *(turns.shown(turns.median(samples, "wall")) for samples in untraced), ""]
-    megabytes = ["untraced, MB", *(turns.shown(turns.median(samples, "rss") / 1e6, 0) for samples in untraced), ""]
+    resident = ["untraced, MB", *(megabytes(samples, "rss", 0) for samples in untraced), ""]
     written = [
-        [
-            MODES[mode].title,
-            *(turns.shown(turns.median(taken.get(mode, ()), "written") / 1e6) for taken in programs.values()),
-        ]
+        [MODES[mode].title, *(megabytes(taken.get(mode, ()), "written", 2) for taken in programs.values())]
         for mode in modes
     ]
     missing = [f"- {PACKAGES[name]}: {why}, so it is not here" for name, why in environment.missing.items()]
@@ -118,16 +134,18 @@ def render(programs, environment, turns_wanted):
     shown = ", ".join(f"{PACKAGES[name]} {version}" for name, version in versions.items())
     return "\n\n".join(
         (
-            "\n".join((harness.description(), f"- {shown}", *missing)),
+            "\n".join((about, f"- {shown}", *missing)),
             f"Median of {turns_wanted} turns, one where a turn takes more than {LONGEST:.0f} s.",
             "Wall time, against untraced:",
             report.table(head, [seconds, *table(programs, modes, "wall")]),
             "Processor time, against untraced:",
             report.table(head, table(programs, modes, "cpu")),
             "Peak RSS, against untraced:",
-            report.table(head, [megabytes, *table(programs, modes, "rss")]),
+            report.table(head, [resident, *table(programs, modes, "rss")]),
             "Written, MB:",
             report.table(head[:-1], written),
+            "Start and end by themselves (a program that does nothing), wall time and peak RSS:",
+            start_table(nothing, modes),
         )
     )
 
@@ -138,7 +156,7 @@ def arguments():
     parser.add_argument("--modes", default=",".join(MODES), help="modes to run; untraced is always run")
     parser.add_argument("--programs", default=",".join(program.PROGRAMS), help="programs to run")
     parser.add_argument("--turns", type=int, default=3, help="turns of each program and mode")
-    parser.add_argument("--keep", action="store_true", help="keep what an earlier run measured of other programs")
+    parser.add_argument("--keep", action="store_true", help="keep what an earlier run measured besides")
     options = parser.parse_args()
     options.modes, options.programs = options.modes.split(","), options.programs.split(",")
     if unknown := (set(options.modes) - set(MODES)) | (set(options.programs) - set(program.PROGRAMS)):
@@ -148,6 +166,7 @@ def arguments():
 
 def main():
     options = arguments()
+    about = harness.description()
     environment = venvs.Environment("peers", PACKAGES)
     modes = [mode for mode in MODES if mode in options.modes and mode != "untraced"]
     modes = [mode for mode in modes if MODES[mode].package not in environment.missing]
@@ -162,7 +181,7 @@ def main():
         store.put(name, taken)
         ratios = "  ".join(f"{mode} {turns.shown(turns.ratio(taken[mode], 'wall'))}" for mode in modes)
         harness.progress(f"{name}: {ratios}")
-    text = render(store.programs, environment, options.turns)
+    text = render(store.programs, environment, options.turns, about)
     report.put(options.out, {"peers": text})
     print(text)
 

@@ -13,7 +13,12 @@ def live():
     return sum(len(block) for block in [bytes(1 + i % 500) for i in range(400_000)])
 
 
-PROGRAMS = {**workloads.WORKLOADS, "live": live}
+def nothing():
+    """What start and end of a tool take by themselves."""
+    return 0
+
+
+PROGRAMS = {**workloads.WORKLOADS, "live": live, "nothing": nothing}
 
 
 def main():

@@ -1,10 +1,10 @@
 """Benchmarks of pyperformance untraced and traced by environment variable: `python bench/suite.py`.
 
-Each turn runs a benchmark's script with the command line and environment that `pyperformance run --fast` gives it:
-pyperf starts ten worker processes, one after the other, and each takes two values. A turn's time is the median of the
-values (the geometric mean of the medians where a script measures several things), its RSS the median of the measured
-processes' VmHWM. Modes are interleaved (turns.py). witness.py says for each process who traced it: a turn in which that
-is not the mode's tracer everywhere is an error.
+`pyperformance run --fast` has ten processes take two values each, one process after the other. Here too, with the
+same scripts, options and variables, but each of the ten is a turn of its own, between two untraced ones (turns.py): the
+speed of a shared machine changes within the time of ten. A turn's time is the mean of its values (the geometric mean of
+these means where a script measures several things), its RSS the median of its processes' VmHWM. witness.py says for
+each process who traced it: a turn in which that is not the mode's tracer everywhere is an error.
 """
 
 import argparse
@@ -35,7 +35,8 @@ MODES = {
     "heapledger-25": {"HEAPLEDGER": "25"},
     "stdlib-1": {"PYTHONTRACEMALLOC": "1"},
 }
-ONE_TURN = ("heapledger-25", "stdlib-1")
+LONGEST = 10.0
+FAST = ("--processes", "1", "--values", "2", "--warmups", "1")  # a tenth of what --fast means
 
 
 def prepared(benchmarks):
@@ -55,9 +56,9 @@ def folder_of(environment, benchmark):
 
 
 def times_of(results):
-    """{name: median of values} of what pyperf wrote."""
+    """{name: mean of values} of what pyperf wrote."""
     return {
-        one.get("metadata", {}).get("name", results["metadata"].get("name")): statistics.median(
+        one.get("metadata", {}).get("name", results["metadata"].get("name")): statistics.fmean(
             value for run in one["runs"] for value in run.get("values", ())
         )
         for one in results["benchmarks"]
@@ -70,9 +71,9 @@ def memory_of(testimonies, mode):
     if wrong:
         raise RuntimeError(f"{len(wrong)} of {len(testimonies)} processes ran {wrong[0]['tracer']}, not {mode}")
     commands = [said for said in testimonies if said["role"] == "command"]
-    measured = [said["rss"] for said in commands or testimonies if said["role"] != "manager"]
-    if len(measured) < 3:
-        raise RuntimeError(f"only {len(measured)} processes said who traced them")
+    measured = [said["rss"] for said in commands or testimonies if said["role"] in ("command", "worker")]
+    if not measured:
+        raise RuntimeError("no process said who traced it")
     return statistics.median(measured)
 
 
@@ -86,7 +87,7 @@ def measure(environment, mode, benchmark):
         said.mkdir()
         variables = {**MODES[mode], witness.VARIABLE: str(said)}
         path = pathlib.Path(out, "results.json")
-        options = ["--fast", "--inherit-environ", ",".join(variables), "--output", path]
+        options = [*FAST, "--inherit-environ", ",".join(variables), "--output", path]
         command = [environment.python, "-u", folder / "run_benchmark.py", *extra, *options]
         given = {name: os.environ[name] for name in ("HOME", "PATH") if name in os.environ}
         start = time.perf_counter()
@@ -97,10 +98,11 @@ def measure(environment, mode, benchmark):
         times = times_of(json.loads(path.read_text()))
         testimonies = [json.loads(file.read_text()) for file in said.iterdir()]
     rss = memory_of(testimonies, mode)
-    return {"wall": wall, "time": harness.geomean(times.values()), "rss": rss, "times": times}
+    parts = {f"time of {name}": seconds for name, seconds in times.items()}
+    return {"wall": wall, "time": harness.geomean(times.values()), "rss": rss, **parts}
 
 
-def render(benchmarks, environment, turns_wanted):
+def render(benchmarks, environment, turns_wanted, about):
     modes = [mode for mode in MODES if mode != "untraced" and any(mode in taken for taken in benchmarks.values())]
     columns = [(name, mode) for name in ("time", "rss") for mode in modes]
     rows = [
@@ -115,13 +117,12 @@ def render(benchmarks, environment, turns_wanted):
     means = [turns.shown(turns.mean(benchmarks, mode, name), 3) for name, mode in columns]
     rows.append(["**geometric mean**", "", "", *(f"**{mean}**" for mean in means)])
     titles = [f"{'time' if name == 'time' else 'RSS'}: {harness.MODES[mode].title}" for name, mode in columns]
-    once = " and ".join(harness.MODES[mode].title for mode in ONE_TURN)
     versions = environment.versions(("pyperformance", "pyperf"))
     shown = ", ".join(f"{name} {version}" for name, version in versions.items())
     return "\n\n".join(
         (
-            f"{harness.description()}\n- {shown}",
-            f"Median of {turns_wanted} turns; {once}: one turn.",
+            f"{about}\n- {shown}",
+            f"Median of {turns_wanted} turns, one where a turn takes more than {LONGEST:.0f} s.",
             report.table(["benchmark", "untraced", "untraced", *titles], rows),
         )
     )
@@ -132,8 +133,8 @@ def arguments():
     parser.add_argument("--out", default=venvs.ROOT / "docs" / "benchmarks.md", help="document to update")
     parser.add_argument("--modes", default=",".join(MODES), help="modes to run; untraced is always run")
     parser.add_argument("--benchmarks", default=",".join(BENCHMARKS), help="benchmarks to run")
-    parser.add_argument("--turns", type=int, default=3, help="turns of each benchmark")
-    parser.add_argument("--keep", action="store_true", help="keep what an earlier run measured of other benchmarks")
+    parser.add_argument("--turns", type=int, default=10, help="turns of each benchmark and mode")
+    parser.add_argument("--keep", action="store_true", help="keep what an earlier run measured besides")
     options = parser.parse_args()
     options.modes, options.benchmarks = options.modes.split(","), options.benchmarks.split(",")
     if unknown := set(options.modes) - set(MODES):
@@ -143,6 +144,7 @@ def arguments():
 
 def main():
     options = arguments()
+    about = harness.description()
     environment = prepared(options.benchmarks)
     modes = [mode for mode in MODES if mode in options.modes and mode != "untraced"]
     path = venvs.ROOT / "build" / f"bench-pyperformance-{platform.python_version()}.json"
@@ -152,12 +154,12 @@ def main():
         def one(mode, benchmark=benchmark):
             return measure(environment, mode, benchmark)
 
-        taken = turns.take(modes, lambda mode: 1 if mode in ONE_TURN else options.turns, one)
+        taken = turns.take(modes, lambda _mode: options.turns, one, longest=LONGEST)
         store.put(benchmark, taken)
         ratios = [[turns.shown(turns.ratio(taken[mode], name), 3) for name in ("time", "rss")] for mode in modes]
         shown = "  ".join(f"{mode} x{time} RSS x{rss}" for mode, (time, rss) in zip(modes, ratios, strict=True))
         harness.progress(f"{benchmark}: {shown}")
-    text = render(store.programs, environment, options.turns)
+    text = render(store.programs, environment, options.turns, about)
     report.put(options.out, {"pyperformance": text})
     print(text)
 

@@ -68,7 +68,7 @@ def shown(value, digits=2):
 
 
 class Store:
-    """{program: {mode: samples}} in a file, in the order of `names`."""
+    """{program: {mode: samples}} in a file, in the order of `names`; modes that are not measured again are kept."""
 
     def __init__(self, path, names, keep):
         self.path = pathlib.Path(path)
@@ -76,6 +76,6 @@ class Store:
         self.programs = json.loads(self.path.read_text()) if keep and self.path.exists() else {}
 
     def put(self, name, taken):
-        self.programs[name] = taken
+        self.programs[name] = {**self.programs.get(name, {}), **taken}
         self.programs = {known: self.programs[known] for known in self.names if known in self.programs}
         self.path.write_text(json.dumps(self.programs))

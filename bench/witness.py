@@ -28,11 +28,18 @@ def tracer():
     return f"stdlib-{_tracemalloc.get_traceback_limit()}" if _tracemalloc.is_tracing() else "untraced"
 
 
+def role():
+    """What pyperf has this process for: to measure, to start others, or, with commands, to be measured."""
+    if "--worker" in sys.argv:
+        return "worker"
+    starts_others = sys.argv[0].endswith(("run_benchmark.py", "_process_time.py"))
+    return "manager" if starts_others else "command"
+
+
 def testify():
     with open("/proc/self/status") as lines:
         (peak,) = (int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
     import json
 
-    role = "worker" if "--worker" in sys.argv else "manager" if sys.argv[0].endswith("run_benchmark.py") else "command"
     with open(os.path.join(os.environ[VARIABLE], f"{os.getpid()}.json"), "w") as file:
-        json.dump({"tracer": tracer(), "role": role, "rss": peak, "command": sys.argv}, file)
+        json.dump({"tracer": tracer(), "role": role(), "rss": peak, "command": sys.argv}, file)
