@@ -89,17 +89,31 @@ def measure(environment, mode, name):
         return {**json.loads(done.stdout.splitlines()[-1]), "written": written}
 
 
-def table(programs, modes, name):
-    """Ratios of one measure, a row for each mode."""
-    rows = [
-        [
-            MODES[mode].title,
-            *(turns.shown(turns.ratio(taken.get(mode, ()), name)) for taken in programs.values()),
-            f"**{turns.shown(turns.mean(programs, mode, name))}**",
-        ]
+def row(mode, ratios):
+    """A mode's ratio for each program, and their mean."""
+    mean = None if None in ratios else harness.geomean(ratios)
+    return [MODES[mode].title, *map(turns.shown, ratios), f"**{turns.shown(mean)}**"]
+
+
+def rows(programs, modes, name):
+    """Ratios of one measure."""
+    return [row(mode, [turns.ratio(taken.get(mode, ()), name) for taken in programs.values()]) for mode in modes]
+
+
+def rows_beyond_start(programs, modes, nothing):
+    """Ratios of wall time without start and end, which a program that does nothing has too."""
+    return [
+        row(
+            mode,
+            [
+                turns.ratio_beyond(
+                    taken.get(mode, ()), taken["untraced"], nothing.get(mode, ()), nothing.get("untraced", ()), "wall"
+                )
+                for taken in programs.values()
+            ],
+        )
         for mode in modes
     ]
-    return rows
 
 
 def megabytes(samples, name, digits):
@@ -110,11 +124,11 @@ def megabytes(samples, name, digits):
 
 def start_table(taken, modes):
     """Seconds and megabytes of a program that does nothing."""
-    rows = []
+    lines = []
     for mode in ("untraced", *modes):
         samples = taken.get(mode, ())
-        rows.append([MODES[mode].title, turns.shown(turns.median(samples, "wall")), megabytes(samples, "rss", 0)])
-    return report.table(["", "seconds", "MB"], rows)
+        lines.append([MODES[mode].title, turns.shown(turns.median(samples, "wall")), megabytes(samples, "rss", 0)])
+    return report.table(["", "seconds", "MB"], lines)
 
 
 def render(programs, environment, turns_wanted, about):
@@ -137,11 +151,13 @@ def render(programs, environment, turns_wanted, about):
             "\n".join((about, f"- {shown}", *missing)),
             f"Median of {turns_wanted} turns, one where a turn takes more than {LONGEST:.0f} s.",
             "Wall time, against untraced:",
-            report.table(head, [seconds, *table(programs, modes, "wall")]),
+            report.table(head, [seconds, *rows(programs, modes, "wall")]),
+            "Wall time without start and end, against untraced:",
+            report.table(head, rows_beyond_start(programs, modes, nothing)),
             "Processor time, against untraced:",
-            report.table(head, table(programs, modes, "cpu")),
+            report.table(head, rows(programs, modes, "cpu")),
             "Peak RSS, against untraced:",
-            report.table(head, [resident, *table(programs, modes, "rss")]),
+            report.table(head, [resident, *rows(programs, modes, "rss")]),
             "Written, MB:",
             report.table(head[:-1], written),
             "Start and end by themselves (a program that does nothing), wall time and peak RSS:",

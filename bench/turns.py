@@ -63,6 +63,15 @@ def mean(programs, mode, name):
     return harness.geomean(each) if each and None not in each else None
 
 
+def ratio_beyond(samples, untraced, start_samples, start_untraced, name):
+    """The ratio of what is left when start and end, measured by themselves, are taken from both sides; or None."""
+    whole, start = ratio(samples, name), ratio(start_samples, name)
+    if whole is None or start is None:
+        return None
+    whole_untraced, start_untraced = median(untraced, name), median(start_untraced, name)
+    return (whole * whole_untraced - start * start_untraced) / (whole_untraced - start_untraced)
+
+
 def shown(value, digits=2):
     return "-" if value is None else f"{value:.{digits}f}"
 

@@ -36,6 +36,16 @@ def test_a_machine_that_slows_down_changes_no_ratio():
     assert turns.mean({"program": taken, "without": {}}, "some", "wall") is None
 
 
+def test_start_and_end_are_taken_away():
+    """A tool that needs 0.5 s for its start and then doubles the time, and a program of 1 s after 0.1 s of start."""
+    untraced = [{"wall": 1.1}, {"wall": 1.1}]
+    nothing = [{"wall": 0.1}]
+    samples = [{"wall": 2.5, "ratios": {"wall": 2.5 / 1.1}}]
+    start = [{"wall": 0.5, "ratios": {"wall": 5.0}}]
+    assert turns.ratio_beyond(samples, untraced, start, nothing, "wall") == pytest.approx(2.0)
+    assert turns.ratio_beyond(samples, untraced, [], [], "wall") is None
+
+
 def test_what_takes_long_has_one_turn():
     seconds = {"untraced": 1.0, "slow": 9.0, "quick": 2.0, "few": 2.0}
     wanted = {"slow": 3, "quick": 3, "few": 2}
