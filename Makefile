@@ -7,6 +7,8 @@
 # make docs       build the documentation into build/site
 # make bench      measure, and write bench/RESULTS.md
 # make bench-snapshots   the same for snapshots and their analyses (ten minutes)
+# make bench-peers       heapledger beside tracemalloc, memray, Fil and Scalene, and under pyperformance, into
+#                        docs/benchmarks.md (half an hour)
 # make asan, tsan, memcheck, failing   the extension and the core under hostile conditions (tools/hostile); test-all
 #                 does so too, once
 # make bench-commands    the same for the command line on a big snapshot, and for the report's page in chromium (a few
@@ -36,7 +38,7 @@ python_files = $(wildcard heapledger startup tests bench tools/*.py)
 
 .PHONY: demo test lint test-core test-api test-all asan tsan memcheck failing fuzz bench bench-snapshots \
     callgrind-check real-programs format clean bench-commands test-browser picture regrtest test-types \
-    test-notebooks test-once docs planted soak
+    test-notebooks test-once docs planted soak bench-peers
 
 demo:
 	$(with) $(PYTHON) python tools/demo.py
@@ -98,6 +100,10 @@ bench:
 
 bench-snapshots:
 	$(with) $(PYTHON) python bench/snapshots.py
+
+bench-peers:
+	$(with) $(PYTHON) python bench/peers.py
+	$(with) $(PYTHON) python bench/suite.py
 
 real-programs:
 	$(with) $(PYTHON) python tests/programs/run.py $(PROGRAMS)

@@ -50,3 +50,17 @@ def write(path, parts):
             if part in known[version]
         ]
     path.write_text("\n".join(pieces))
+
+
+def put(path, parts):
+    """The same for a document that is written by hand but for its parts: what it has no place for goes to its end."""
+    path = pathlib.Path(path)
+    document = path.read_text()
+    for part, text in parts.items():
+        marked = f"<!-- part {VERSION} {part} -->\n{text}\n<!-- end -->"
+        place = re.compile(rf"<!-- part {re.escape(VERSION)} {part} -->\n.*?<!-- end -->", re.DOTALL)
+        if place.search(document):
+            document = place.sub(lambda _match, marked=marked: marked, document)
+        else:
+            document = f"{document.rstrip()}\n\n## CPython {VERSION}: {part}\n\n{marked}\n"
+    path.write_text(document)

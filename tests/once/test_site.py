@@ -82,6 +82,7 @@ def test_the_reference_has_every_name():
 
 def test_the_comparison_invents_no_figure():
     results = (CHECKOUT / "bench" / "RESULTS.md").read_text()
+    beside = (DOCUMENTS / "benchmarks.md").read_text()
     figures = (DOCUMENTS / "comparison.md").read_text().partition("## Figures")[2]
     measured = re.findall(r"\d[\d,]*\.\d+", re.sub(r"\b3\.1[1-5]\b", "", figures))  # versions are none
     assert len(measured) >= 12
@@ -95,7 +96,21 @@ def test_the_comparison_invents_no_figure():
         unit = "frame" if frames == "1" else "frames"
         assert shown == [column[f"{engine}, {frames} {unit}"] for engine in ("heapledger", "stdlib")], (version, frames)
     for figure in measured:
-        assert re.search(rf"(?<![\d.,]){re.escape(figure)}(?![\d.])", results), figure
+        assert re.search(rf"(?<![\d.,]){re.escape(figure)}(?![\d.])", results + beside), figure
+
+
+def test_the_comparison_shows_the_peers_as_measured():
+    """Its table of all tools has the geometric means of docs/benchmarks.md, and leaves none of them out."""
+    part = re.search(r"<!-- part 3.12 peers -->.*?<!-- end -->", (DOCUMENTS / "benchmarks.md").read_text(), re.DOTALL)
+    measured = {}
+    for table in ("Wall time", "Peak RSS"):
+        text = part.group().partition(f"{table}, against untraced:")[2].strip().partition("\n\n")[0]
+        for title, mean in re.findall(r"^\| ([^|]*?) \|.*\| \*\*(\S+)\*\* \|$", text, re.MULTILINE):
+            measured.setdefault(title, []).append(mean)
+    assert len(measured) == 8
+    figures = (DOCUMENTS / "comparison.md").read_text().partition("## Figures")[2]
+    rows = re.findall(r"^\| (\S[^|]*?) \| x(\S+) \| x(\S+) \|$", figures, re.MULTILINE)
+    assert {title.replace("`", ""): means for title, *means in rows} == measured
 
 
 def test_it_builds():
