@@ -2,17 +2,22 @@
 
 #include "cache.h"
 
-/* From 8,192 places, half a megabyte, to half a million; each step is four times the one before. */
-enum { SMALLEST = 13, LARGEST = 19, STEP = 2, SPOT_BYTES = sizeof(hl_spot) << HL_SPOTS_LOG2 };
+/* From 2,048 places, 128 KB, to half a million, each step four times the one before; from 2 MB on it is far away. Behind
+ * spots, which answer nearly always, it stays as it is. */
+enum { SMALLEST = 11, LARGEST_BEHIND_SPOTS = 11, FAR = 15, LARGEST = 19, STEP = 2 };
+enum { SPOT_BYTES = sizeof(hl_spot) << HL_SPOTS_LOG2 };
 
 static size_t bytes_of(uint32_t log2)
 {
     return HL_CACHE_WAYS * sizeof(hl_cache_entry) << log2;
 }
 
-hl_status hl_cache_open(hl_cache *cache)
+hl_status hl_cache_open(hl_cache *cache, bool behind_spots)
 {
-    *cache = (hl_cache){.entries = hl_os_map(bytes_of(SMALLEST)), .log2 = SMALLEST, .spots = hl_os_map(SPOT_BYTES)};
+    *cache = (hl_cache){.entries = hl_os_map(bytes_of(SMALLEST)),
+                        .log2 = SMALLEST,
+                        .largest = behind_spots ? LARGEST_BEHIND_SPOTS : LARGEST,
+                        .spots = hl_os_map(SPOT_BYTES)};
     if (cache->entries != NULL && cache->spots != NULL)
         return HL_OK;
     hl_cache_close(cache);
@@ -38,7 +43,7 @@ void hl_cache_clear(hl_cache *cache)
 
 void hl_cache_fit(hl_cache *cache, size_t sites)
 {
-    if (HL_LIKELY(sites < (size_t)1 << cache->log2) || cache->log2 == LARGEST)
+    if (HL_LIKELY(sites < (size_t)1 << cache->log2) || cache->log2 == cache->largest)
         return;
     hl_cache_entry *entries = hl_os_map_dense(bytes_of(cache->log2 + STEP)); /* its places fill in any order */
     if (entries == NULL)
@@ -46,7 +51,7 @@ void hl_cache_fit(hl_cache *cache, size_t sites)
     hl_os_unmap(cache->entries, bytes_of(cache->log2));
     cache->entries = entries;
     cache->log2 += STEP;
-    cache->far = true;
+    cache->far = cache->log2 >= FAR;
 }
 
 void hl_cache_put(hl_cache *cache, const hl_key *key, hl_site_id site, uint32_t life, const hl_location_id *locations)

@@ -56,6 +56,7 @@ enum { HL_SPOTS_LOG2 = 13 };
 typedef struct {
     hl_cache_entry *entries;
     uint32_t log2;     /* of the number of places */
+    uint32_t largest;  /* it may become */
     bool far;          /* it has outgrown the processor's nearer caches */
     hl_spot *spots;    /* 2^HL_SPOTS_LOG2 */
     hl_site_id last;   /* the site that was found last; 0: none */
@@ -63,7 +64,8 @@ typedef struct {
     uint64_t version;
 } hl_cache;
 
-hl_status hl_cache_open(hl_cache *cache) HL_MUST_USE;
+/* `behind_spots`: the frame limit is 1. */
+hl_status hl_cache_open(hl_cache *cache, bool behind_spots) HL_MUST_USE;
 void hl_cache_close(hl_cache *cache);
 void hl_cache_clear(hl_cache *cache);
 size_t hl_cache_memory(const hl_cache *cache);

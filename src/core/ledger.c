@@ -32,7 +32,7 @@ hl_status hl_ledger_open(hl_ledger *ledger, uint32_t nframe, uint32_t era)
     if (status == HL_OK)
         status = hl_codes_open(&ledger->codes);
     if (status == HL_OK)
-        status = hl_cache_open(&ledger->cache);
+        status = hl_cache_open(&ledger->cache, nframe == 1);
     if (status == HL_OK)
         status = hl_sites_intern(&ledger->sites, ledger->book, 0, 0, OLD_CODE, 1, &ledger->old_code);
     if (status == HL_OK)
