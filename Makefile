@@ -3,7 +3,8 @@
 # make test-browser   the HTML report in a real browser (chromium, which is installed where possible)
 # make test-all   the last two on every supported interpreter (tools/interpreters finds or makes them)
 # make regrtest   the interpreter's own regression suite, untraced and traced, compared; SELECTION=quick|soak|all (all)
-# make test-once  what need not run on every interpreter: wheel and source distribution, documentation, recipes
+# make test-once  what need not run on every interpreter: wheel and source distribution, documentation, recipes, linters of
+#                 workflow files and of the report's script, completion in zsh and fish
 # make docs       build the documentation into build/site
 # make bench      measure, and write bench/RESULTS.md
 # make bench-snapshots   the same for snapshots and their analyses (ten minutes)

@@ -167,10 +167,11 @@ class Controls {
       const capture = app.data.header.captures[state.to];
       const otherMeasure = state.measure === "bytes" ? "blocks" : "bytes";
       const other = totalOf(app.data.header, state.moment, state.to, otherMeasure);
+      const blocks = `${countText(other)} ${other === 1 ? "block" : "blocks"}`;
       one(
         MOMENT_NAMES[state.moment],
         amountText(root.weight, state.measure),
-        state.measure === "bytes" ? `in ${countText(other)} blocks` : `of ${bytesText(other)} in all`,
+        state.measure === "bytes" ? `in ${blocks}` : `of ${bytesText(other)} in all`,
       );
       if (typeof capture.peak === "number" && state.moment !== "peak") one("Peak", bytesText(capture.peak));
       if (typeof capture.rss === "number") one("Resident memory", bytesText(capture.rss));
