@@ -269,9 +269,7 @@ def test_summary(folder):
         assert re.fullmatch(rf" +{re.escape(size)} MiB  {script}:{lineno}", line)
 
 
-@pytest.mark.parametrize(
-    "template, pattern", [("x.hlsnap", "x-*.hlsnap"), ("x-%p.hlsnap", "x-*.hlsnap"), ("x", "x-*")]
-)
+@pytest.mark.parametrize("template, pattern", [("x.hlsnap", "x-*.hlsnap"), ("x-%p.hlsnap", "x-*.hlsnap"), ("x", "x-*")])
 def test_summary_tells_processes_apart(folder, template, pattern):
     """Files of a series, and of what a program was before os.exec, are its own."""
     series = "os.kill(os.getpid(), 12); os.kill(os.getpid(), 12)"
