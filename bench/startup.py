@@ -4,10 +4,10 @@
 processes each figure is made of.
 
 A child reads a folder as `site` does when the interpreter starts, twice up to 3.14, because a virtual environment's
-folder is read twice there, and says how long that took: a folder without .pth files, with an empty one, with one that has
-a comment in it, and with ours. The first is subtracted from the others. So a tenth of a millisecond is not looked for in
-the difference of two starts. Children take turns; the figure is their lower quartile, as what else goes on in the
-machine only adds to it.
+folder is read twice there, and says how long that took: a folder without .pth files, with an empty one, with one that
+has a comment in it, and with ours. The first is subtracted from the others. So a tenth of a millisecond is not looked
+for in the difference of two starts. Children take turns; the figure is their lower quartile, as what else goes on in
+the machine only adds to it.
 """
 
 import argparse
