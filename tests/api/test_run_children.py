@@ -150,7 +150,10 @@ def test_pool(folder, method, end):
     assert len(workers) == int(done.out)
     merged = heapledger.Capture.merge(captures)
     assert size_at(merged.live, name, 6)[1] == sum(size_at(capture.live, name, 6)[1] for capture in captures)
-    copies = {"fork": 1, "spawn": 9, "forkserver": 9}[method]
+    # Some versions' fork server has imported the program beforehand, and its workers inherit that.
+    holders = sum(size_at(capture.live, name, 2)[1] >= 1000 for capture in captures)
+    assert holders == 9 or (method, holders) == ("forkserver", 10)
+    copies = {"fork": 1, "spawn": 9, "forkserver": 9 if holders == 9 else 2}[method]
     assert 1000 * copies <= size_at(merged.live, name, 2)[1] < 1000 * copies + 100
     if method == "fork":
         assert all(size_at(capture.live, name, 2)[1] >= 1000 for capture in captures)

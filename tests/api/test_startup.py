@@ -213,6 +213,23 @@ def test_nothing_is_imported_unless_asked_for(environment):
         line.write_text(text, encoding="utf-8")
 
 
+def test_what_the_interpreter_imports_for_any_file(environment):
+    """From 3.13 on, a codec for the first .pth file that is not empty: that is no cost of our line."""
+    script = "import sys; print(*sys.modules)"
+    line = environment.site_packages / "heapledger.pth"
+    text = line.read_text(encoding="utf-8")
+    imported = {}
+    try:
+        for content in ("", "# a comment\n", text):
+            line.write_text(content, encoding="utf-8")
+            imported[content] = set(answer("-c", script, executable=environment.python).split())
+    finally:
+        line.write_text(text, encoding="utf-8")
+    for_any = {"encodings.utf_8_sig"} if sys.version_info >= (3, 13) else set()
+    assert imported["# a comment\n"] - imported[""] == for_any
+    assert imported[text] == imported["# a comment\n"]
+
+
 def test_the_line_takes_no_time(environment):
     """site compiles and executes the line; 0.2 ms is what it may take, 0.04 is what it takes."""
     script = f"""if True:

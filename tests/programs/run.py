@@ -102,11 +102,11 @@ def short(name):
     return re.sub(r".*\((.*)\).*", r"\1", name) if "(" in name else name
 
 
-def compare_tests(name, folder):
+def compare_tests(name, folder, only=None):
     if importlib.util.find_spec(f"test.{TESTS[name]}") is None:
         return None, "this interpreter came without these tests"
-    plain, plain_status, _, plain_text = outcomes_of(name, folder, False)
-    traced, traced_status, written, text = outcomes_of(name, folder, True)
+    plain, plain_status, _, plain_text = outcomes_of(name, folder, False, only)
+    traced, traced_status, written, text = outcomes_of(name, folder, True, only)
     if not plain or not traced:
         return f"no results: {plain_status} {plain_text}; {traced_status} {text}", written
     differing = [test for test in plain.keys() | traced.keys() if plain.get(test) != traced.get(test)]
@@ -173,6 +173,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("programs", nargs="*", help="all unless given")
     parser.add_argument("--list", action="store_true", help="say which there are")
+    parser.add_argument("--only", metavar="PATTERN", help="of the interpreter's own tests, those that match")
     options = parser.parse_args()
     failed = False
     with tempfile.TemporaryDirectory() as folder:
@@ -186,7 +187,7 @@ def main():
         for name in names:
             began = time.monotonic()
             if name in TESTS:
-                problem, note = compare_tests(name, folder)
+                problem, note = compare_tests(name, folder, options.only)
             else:
                 problem, note = compare_output(known[name], folder)
             failed |= problem is not None
