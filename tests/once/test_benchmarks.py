@@ -127,10 +127,11 @@ def test_times_are_read_as_pyperf_writes_them():
 
 def test_a_peer_that_wrote_nothing_is_refused(tmp_path):
     with pytest.raises(RuntimeError, match="was it tracing"):
-        peers.check(peers.MODES["memray"], tmp_path)
+        peers.check(peers.MODES["memray"], "json", tmp_path)
     (tmp_path / "x.json").write_text('{"alloc_samples": 0}')
     with pytest.raises(RuntimeError, match="no sample"):
-        peers.check(peers.MODES["scalene"], tmp_path)
+        peers.check(peers.MODES["scalene"], "json", tmp_path)
+    peers.check(peers.MODES["scalene"], "nothing", tmp_path)
 
 
 def test_a_command_has_the_program_and_the_folder(tmp_path):
