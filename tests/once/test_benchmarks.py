@@ -51,6 +51,8 @@ def test_what_takes_long_has_one_turn():
     wanted = {"slow": 3, "quick": 3, "few": 2}
     taken = turns.take(list(wanted), wanted.get, lambda mode: {"wall": seconds[mode]}, longest=5.0)
     assert [len(taken[mode]) for mode in ("slow", "quick", "few")] == [1, 3, 2]
+    assert turns.counts({"one": taken}, "quick") == "3"
+    assert turns.counts({"one": taken, "other": {"quick": taken["slow"]}, "none": {}}, "quick") == "1 to 3"
 
 
 def test_samples_are_kept_when_asked(tmp_path):

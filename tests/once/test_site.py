@@ -103,7 +103,7 @@ def test_the_comparison_shows_the_peers_as_measured():
     """Its table of all tools has the geometric means of docs/benchmarks.md, and leaves none of them out."""
     part = re.search(r"<!-- part 3.12 peers -->.*?<!-- end -->", (DOCUMENTS / "benchmarks.md").read_text(), re.DOTALL)
     measured = {}
-    for table in ("Wall time", "Wall time without start and end", "Peak RSS"):
+    for table in ("Processor time", "Processor time without start and end", "Peak RSS"):
         text = part.group().partition(f"{table}, against untraced:")[2].strip().partition("\n\n")[0]
         for title, mean in re.findall(r"^\| ([^|]*?) \|.*\| \*\*(\S+)\*\* \|$", text, re.MULTILINE):
             measured.setdefault(title, []).append(mean)
