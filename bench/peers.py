@@ -21,7 +21,7 @@ import turns
 import venvs
 
 TIMES = 10  # about a second, untraced
-LONGEST = 5.0
+LONGEST = 5.0  # seconds; what takes longer has one turn
 PACKAGES = {"memray": "memray", "filprofiler": "Fil", "scalene": "Scalene"}
 PROGRAM = str(harness.HERE / "program.py")
 
@@ -64,14 +64,14 @@ MODES = {
 }
 
 
-def check(mode, out):
-    """That there is what the mode writes, and for a sampler that it has taken samples."""
+def check(mode, name, out):
+    """That there is what the mode writes, and for a sampler that it has taken samples, if there was what to sample."""
     if mode.result is None:
         return
     found = list(out.glob(mode.result))
     if not found:
         raise RuntimeError(f"{mode.name} wrote no {mode.result}: was it tracing?")
-    if mode.name == "scalene" and not json.loads(found[0].read_text())["alloc_samples"]:
+    if mode.name == "scalene" and name != "nothing" and not json.loads(found[0].read_text()).get("alloc_samples"):
         raise RuntimeError("scalene has no sample of an allocation")
 
 
@@ -84,7 +84,7 @@ def measure(environment, mode, name):
         done = subprocess.run(command, capture_output=True, text=True, env=harness.child_environment(), cwd=out)
         if done.returncode != 0:
             raise RuntimeError(f"{mode.name} {name} ended with {done.returncode}:\n{done.stderr}{done.stdout}")
-        check(mode, out)
+        check(mode, name, out)
         written = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
         return {**json.loads(done.stdout.splitlines()[-1]), "written": written}
 
@@ -101,13 +101,13 @@ def rows(programs, modes, name):
 
 
 def rows_beyond_start(programs, modes, nothing):
-    """Ratios of wall time without start and end, which a program that does nothing has too."""
+    """Ratios of processor time without start and end, which a program that does nothing has too."""
     return [
         row(
             mode,
             [
                 turns.ratio_beyond(
-                    taken.get(mode, ()), taken["untraced"], nothing.get(mode, ()), nothing.get("untraced", ()), "wall"
+                    taken.get(mode, ()), taken["untraced"], nothing.get(mode, ()), nothing.get("untraced", ()), "cpu"
                 )
                 for taken in programs.values()
             ],
@@ -127,40 +127,41 @@ def start_table(taken, modes):
     lines = []
     for mode in ("untraced", *modes):
         samples = taken.get(mode, ())
-        lines.append([MODES[mode].title, turns.shown(turns.median(samples, "wall")), megabytes(samples, "rss", 0)])
+        lines.append([MODES[mode].title, turns.shown(turns.median(samples, "cpu")), megabytes(samples, "rss", 0)])
     return report.table(["", "seconds", "MB"], lines)
 
 
-def render(programs, environment, turns_wanted, about):
+def render(programs, environment, about):
     programs = dict(programs)
     nothing = programs.pop("nothing", {})
     modes = [mode for mode in MODES if mode != "untraced" and any(mode in taken for taken in programs.values())]
     untraced = [taken["untraced"] for taken in programs.values()]
     head = ["", *programs, "geometric mean"]
-    seconds = ["untraced, seconds", *(turns.shown(turns.median(samples, "wall")) for samples in untraced), ""]
+    seconds = ["untraced, seconds", *(turns.shown(turns.median(samples, "cpu")) for samples in untraced), ""]
     resident = ["untraced, MB", *(megabytes(samples, "rss", 0) for samples in untraced), ""]
     written = [
         [MODES[mode].title, *(megabytes(taken.get(mode, ()), "written", 2) for taken in programs.values())]
         for mode in modes
     ]
     missing = [f"- {PACKAGES[name]}: {why}, so it is not here" for name, why in environment.missing.items()]
+    each = "; ".join(f"{MODES[mode].title}: {turns.counts(programs, mode)}" for mode in modes)
     versions = environment.versions(PACKAGES)
     shown = ", ".join(f"{PACKAGES[name]} {version}" for name, version in versions.items())
     return "\n\n".join(
         (
             "\n".join((about, f"- {shown}", *missing)),
-            f"Median of {turns_wanted} turns, one where a turn takes more than {LONGEST:.0f} s.",
-            "Wall time, against untraced:",
-            report.table(head, [seconds, *rows(programs, modes, "wall")]),
-            "Wall time without start and end, against untraced:",
-            report.table(head, rows_beyond_start(programs, modes, nothing)),
+            f"Medians of turns ({each}).",
             "Processor time, against untraced:",
-            report.table(head, rows(programs, modes, "cpu")),
+            report.table(head, [seconds, *rows(programs, modes, "cpu")]),
+            "Processor time without start and end, against untraced:",
+            report.table(head, rows_beyond_start(programs, modes, nothing)),
+            "Wall time, against untraced:",
+            report.table(head, rows(programs, modes, "wall")),
             "Peak RSS, against untraced:",
             report.table(head, [resident, *rows(programs, modes, "rss")]),
             "Written, MB:",
             report.table(head[:-1], written),
-            "Start and end by themselves (a program that does nothing), wall time and peak RSS:",
+            "Start and end by themselves (a program that does nothing), processor time and peak RSS:",
             start_table(nothing, modes),
         )
     )
@@ -171,7 +172,7 @@ def arguments():
     parser.add_argument("--out", default=venvs.ROOT / "docs" / "benchmarks.md", help="document to update")
     parser.add_argument("--modes", default=",".join(MODES), help="modes to run; untraced is always run")
     parser.add_argument("--programs", default=",".join(program.PROGRAMS), help="programs to run")
-    parser.add_argument("--turns", type=int, default=3, help="turns of each program and mode")
+    parser.add_argument("--turns", type=int, default=3, help=f"turns of a program; one if above {LONGEST:.0f} s")
     parser.add_argument("--keep", action="store_true", help="keep what an earlier run measured besides")
     options = parser.parse_args()
     options.modes, options.programs = options.modes.split(","), options.programs.split(",")
@@ -197,7 +198,7 @@ def main():
         store.put(name, taken)
         ratios = "  ".join(f"{mode} {turns.shown(turns.ratio(taken[mode], 'wall'))}" for mode in modes)
         harness.progress(f"{name}: {ratios}")
-    text = render(store.programs, environment, options.turns, about)
+    text = render(store.programs, environment, about)
     report.put(options.out, {"peers": text})
     print(text)
 

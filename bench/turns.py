@@ -72,6 +72,12 @@ def ratio_beyond(samples, untraced, start_samples, start_untraced, name):
     return (whole * whole_untraced - start * start_untraced) / (whole_untraced - start_untraced)
 
 
+def counts(programs, mode):
+    """How many turns a mode had: "3", or "1 to 3"."""
+    each = [len(taken[mode]) for taken in programs.values() if mode in taken]
+    return str(min(each)) if min(each) == max(each) else f"{min(each)} to {max(each)}"
+
+
 def shown(value, digits=2):
     return "-" if value is None else f"{value:.{digits}f}"
 

@@ -51,6 +51,8 @@ def test_what_takes_long_has_one_turn():
     wanted = {"slow": 3, "quick": 3, "few": 2}
     taken = turns.take(list(wanted), wanted.get, lambda mode: {"wall": seconds[mode]}, longest=5.0)
     assert [len(taken[mode]) for mode in ("slow", "quick", "few")] == [1, 3, 2]
+    assert turns.counts({"one": taken}, "quick") == "3"
+    assert turns.counts({"one": taken, "other": {"quick": taken["slow"]}, "none": {}}, "quick") == "1 to 3"
 
 
 def test_samples_are_kept_when_asked(tmp_path):
@@ -127,10 +129,11 @@ def test_times_are_read_as_pyperf_writes_them():
 
 def test_a_peer_that_wrote_nothing_is_refused(tmp_path):
     with pytest.raises(RuntimeError, match="was it tracing"):
-        peers.check(peers.MODES["memray"], tmp_path)
+        peers.check(peers.MODES["memray"], "json", tmp_path)
     (tmp_path / "x.json").write_text('{"alloc_samples": 0}')
     with pytest.raises(RuntimeError, match="no sample"):
-        peers.check(peers.MODES["scalene"], tmp_path)
+        peers.check(peers.MODES["scalene"], "json", tmp_path)
+    peers.check(peers.MODES["scalene"], "nothing", tmp_path)
 
 
 def test_a_command_has_the_program_and_the_folder(tmp_path):
