@@ -22,6 +22,7 @@ import importlib.util
 import os
 import pathlib
 import platform
+import re
 import signal
 import subprocess
 import sys
@@ -120,6 +121,7 @@ def read_cases(file, junit):
         for case in ElementTree.parse(junit).iter("testcase"):
             found = {child.tag for child in case} & {"failure", "error", "skipped"}
             name, outcome = case.get("name") or f"{file}: a part of a test", min(found, default="passed")
+            name = re.sub("0x[0-9a-f]+", "0x...", name)  # parts are named by what they are about: addresses change
             cases[name] = min(cases.get(name, outcome), outcome, key=["error", "failure", "passed", "skipped"].index)
     return cases
 
