@@ -9,7 +9,7 @@
 # make bench      measure, and write bench/RESULTS.md
 # make bench-snapshots   the same for snapshots and their analyses (ten minutes)
 # make bench-peers       heapledger beside tracemalloc, memray, Fil and Scalene, and under pyperformance, into
-#                        docs/benchmarks.md (half an hour)
+#                        docs/benchmarks.md (an hour)
 # make asan, tsan, memcheck, failing   the extension and the core under hostile conditions (tools/hostile); test-all
 #                 does so too, once
 # make bench-commands    the same for the command line on a big snapshot, and for the report's page in chromium (a few
