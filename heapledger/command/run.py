@@ -39,10 +39,10 @@ def frames(text):
 
 
 def milliseconds(text):
-    number = round(float(text) * 1000)
-    if not 1 <= number < 2**32:
+    number = float(text) * 1000
+    if not 1 <= number < 2**32 - 1:
         raise argparse.ArgumentTypeError(f"not a time that can be waited for: {text}")
-    return number
+    return round(number)
 
 
 def signal_number(text):

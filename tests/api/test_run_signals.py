@@ -270,7 +270,10 @@ def test_every_does_not_disturb_calls(folder):
     assert len(folder.files()) > 10
 
 
-MISTAKES = [["--every", "0"], ["--every", "x"], ["--on-signal", "KILL"], ["--on-signal", "SIGX"]]
+MISTAKES = [
+    *(["--every", time] for time in ("0", "x", "inf", "nan")),
+    *(["--on-signal", name] for name in ("KILL", "SIGX")),
+]
 
 
 @pytest.mark.parametrize("given", MISTAKES)
