@@ -254,6 +254,8 @@ PyObject *hl_snapshot_object_new(hl_state *state, PyObject *traces, PyObject *li
 PyObject *hl_snapshot_object_with_facts(PyObject *snapshot, PyObject *facts);
 /* A new reference; None when it has none. */
 PyObject *hl_snapshot_object_facts(PyObject *snapshot);
+/* What `name` groups by, 'traceback', 'filename' or 'lineno'. False with an exception: by none of these. */
+bool hl_read_key_type(PyObject *name, hl_key_type *type);
 
 /* --- facts.c --- */
 

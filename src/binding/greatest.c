@@ -8,20 +8,6 @@
  */
 #include "binding.h"
 
-static bool read_key_type(const char *name, hl_key_type *type)
-{
-    static const char *const names[] = {"traceback", "filename", "lineno"};
-    static const hl_key_type types[] = {HL_BY_STACK, HL_BY_FILE, HL_BY_LINE};
-    for (size_t i = 0; i < 3; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            *type = types[i];
-            return true;
-        }
-    }
-    PyErr_Format(PyExc_ValueError, "unknown key_type: '%.100s'", name);
-    return false;
-}
-
 /* Those at `differences`, which are statistics if there is no `before`. */
 static PyObject *make_list(hl_state *state, hl_source *now, hl_source *before, hl_key_type type,
                            const hl_difference *differences, size_t count)
@@ -60,13 +46,12 @@ static PyObject *find(hl_state *state, hl_source *now, hl_source *before, hl_key
 PyObject *hl_greatest(PyObject *module, PyObject *args)
 {
     hl_state *state = hl_state_of_module(module);
-    PyObject *snapshot, *old_snapshot;
-    const char *name;
+    PyObject *snapshot, *old_snapshot, *name;
     Py_ssize_t limit;
     hl_key_type type;
 
-    if (!PyArg_ParseTuple(args, "O!Osn", state->snapshot, &snapshot, &old_snapshot, &name, &limit) ||
-        !read_key_type(name, &type))
+    if (!PyArg_ParseTuple(args, "O!OUn", state->snapshot, &snapshot, &old_snapshot, &name, &limit) ||
+        !hl_read_key_type(name, &type))
         return NULL;
     if (old_snapshot != Py_None && !PyObject_TypeCheck(old_snapshot, state->snapshot))
         return PyErr_Format(PyExc_TypeError, "old_snapshot must be a Snapshot or None, not %.100s",

@@ -87,24 +87,31 @@ static int equals_text(PyObject *value, const char *text)
     return equal;
 }
 
-static bool read_grouping(PyObject *key_type, PyObject *cumulative, grouping *by)
+bool hl_read_key_type(PyObject *name, hl_key_type *type)
 {
     static const char *const names[] = {"traceback", "filename", "lineno"};
     static const hl_key_type types[] = {HL_BY_STACK, HL_BY_FILE, HL_BY_LINE};
     int found = 0, which = -1;
 
     while (found == 0 && ++which < 3)
-        found = equals_text(key_type, names[which]);
+        found = equals_text(name, names[which]);
     if (found < 0)
         return false;
     if (!found) {
-        PyErr_Format(PyExc_ValueError, "unknown key_type: %R", key_type);
+        PyErr_Format(PyExc_ValueError, "unknown key_type: %R", name);
         return false;
     }
+    *type = types[which];
+    return true;
+}
+
+static bool read_grouping(PyObject *key_type, PyObject *cumulative, grouping *by)
+{
+    if (!hl_read_key_type(key_type, &by->type))
+        return false;
     int add_up = cumulative != NULL ? PyObject_IsTrue(cumulative) : 0;
     if (add_up < 0)
         return false;
-    by->type = types[which];
     by->cumulative = add_up;
     if (by->cumulative && by->type == HL_BY_STACK) {
         PyErr_Format(PyExc_ValueError, "cumulative mode cannot by used with key type %R", key_type);

@@ -4,7 +4,7 @@
 
 /* From 2,048 places, 128 KB, to half a million, each step four times the one before; from 2 MB on it is far away. Behind
  * spots, which answer nearly always, it stays as it is. */
-enum { SMALLEST = 11, LARGEST_BEHIND_SPOTS = 11, FAR = 15, LARGEST = 19, STEP = 2 };
+enum { SMALLEST = 11, FAR = 15, LARGEST = 19, STEP = 2 };
 enum { SPOT_BYTES = sizeof(hl_spot) << HL_SPOTS_LOG2 };
 
 static size_t bytes_of(uint32_t log2)
@@ -16,7 +16,7 @@ hl_status hl_cache_open(hl_cache *cache, bool behind_spots)
 {
     *cache = (hl_cache){.entries = hl_os_map(bytes_of(SMALLEST)),
                         .log2 = SMALLEST,
-                        .largest = behind_spots ? LARGEST_BEHIND_SPOTS : LARGEST,
+                        .largest = behind_spots ? SMALLEST : LARGEST,
                         .spots = hl_os_map(SPOT_BYTES)};
     if (cache->entries != NULL && cache->spots != NULL)
         return HL_OK;
