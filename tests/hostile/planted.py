@@ -48,8 +48,8 @@ BUGS = [
         "raw_threads",
         "a block leaves the ledger after it was freed",
         "src/cpython/hooks.c",
-        "    leave_block(which != PYMEM_DOMAIN_RAW, block);\n    const PyMemAllocatorEx *original = original_of(which);\n"
-        "    hl_hooks_this_thread.inside = true;\n"
+        "    leave_block(which != PYMEM_DOMAIN_RAW, block);\n"
+        "    const PyMemAllocatorEx *original = original_of(which);\n    hl_hooks_this_thread.inside = true;\n"
         "    original->free(original->ctx, block);\n    hl_hooks_this_thread.inside = false;\n",
         "    const PyMemAllocatorEx *original = original_of(which);\n"
         "    hl_hooks_this_thread.inside = true;\n    original->free(original->ctx, block);\n"
@@ -133,8 +133,8 @@ BUGS = [
         "src/cpython/hooks.c",
         "    const PyMemAllocatorEx *original = original_of(which);\n    hl_hooks_this_thread.inside = true;\n"
         "    original->free(",
-        "    const PyMemAllocatorEx *original = original_of(PYMEM_DOMAIN_RAW);\n    hl_hooks_this_thread.inside = true;\n"
-        "    original->free(",
+        "    const PyMemAllocatorEx *original = original_of(PYMEM_DOMAIN_RAW);\n"
+        "    hl_hooks_this_thread.inside = true;\n    original->free(",
     ),
     Bug(
         "failing",
