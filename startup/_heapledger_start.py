@@ -62,7 +62,7 @@ def frames_of(variable, option):
 
 
 def ledger():
-    """The extension module. If it is not there yet it is loaded without the package, which finds it when it is imported.
+    """The extension module, loaded without the package if it is not there yet: the package finds it when it is imported.
 
     Not in an enabled environment: it imports one of NAMES, and the package could not be imported then.
     """

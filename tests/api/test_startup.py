@@ -132,7 +132,7 @@ def test_a_program_that_is_traced_need_not_load_the_package(environment):
     show = "import sys; print(sorted(name for name in sys.modules if name.startswith('heapledger')))"
     done = python("-c", show, executable=environment.python, HEAPLEDGER="3")
     assert (done.stdout.strip(), done.stderr) == ("['heapledger._ledger']", "")
-    use = "import sys; m = sys.modules['heapledger._ledger']; import heapledger; print(heapledger._ledger is m); " + OURS
+    use = "import sys; m = sys.modules['heapledger._ledger']; import heapledger as h; print(h._ledger is m); " + OURS
     done = python("-c", use, executable=environment.python, HEAPLEDGER="3")
     assert (done.stdout.split(), done.stderr) == (["True", "True", "3"], "")
 
