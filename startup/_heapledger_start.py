@@ -62,7 +62,7 @@ def frames_of(variable, option):
 
 
 def ledger():
-    """The extension module, loaded without the package if it is not there yet: the package finds it when it is imported.
+    """The extension module. It is loaded without the package, if it is not there yet, and the package will find it.
 
     Not in an enabled environment: it imports one of NAMES, and the package could not be imported then.
     """
