@@ -204,10 +204,14 @@ hl_site_id hl_ledger_find(const hl_ledger *ledger, uintptr_t address, uint32_t d
 
 hl_site_id hl_ledger_detach(hl_ledger *ledger, uintptr_t address)
 {
-    hl_site_id site = take(ledger, address, 0);
-    if (site != 0)
+    hl_map_place place;
+    if (HL_LIKELY(hl_map_is_plain(address) && hl_map_look(&ledger->map, hl_map_plain(address), &place)))
+        hl_map_take_from(&place);
+    else
+        place.site = take(ledger, address, 0);
+    if (place.site != 0)
         ledger->in_transit++;
-    return site;
+    return place.site;
 }
 
 void hl_ledger_reattach(hl_ledger *ledger, uintptr_t address, hl_site_id site)

@@ -54,7 +54,7 @@ HL_INLINE hl_site_id site_at_spot(const void *frame, uint64_t size)
 }
 
 /* The same for `thread`, the caller's own state or NULL. */
-static hl_site_id site_for(PyThreadState *thread, uint64_t size)
+HL_INLINE hl_site_id site_for(PyThreadState *thread, uint64_t size)
 {
     const void *frame = thread == NULL ? NULL : hl_frames_current(thread);
     if (HL_LIKELY(frame != NULL)) {
@@ -82,12 +82,17 @@ typedef struct {
     detached *old;
 } call;
 
-static void enter(const call *c)
+HL_INLINE void enter_under(hl_site_id site, uintptr_t block, size_t size)
 {
-    if (!hl_hooks_are_tracing())
-        return;
-    hl_ledger_enter(&hl_hooks_ledger, c->block, c->size, 0, site_for(c->thread, c->size));
-    atomic_store_explicit(&hl_hooks_last_block, c->block, memory_order_relaxed);
+    if (HL_UNLIKELY(site == 0 || !hl_ledger_enter_quickly(&hl_hooks_ledger, block, size, site)))
+        hl_ledger_enter(&hl_hooks_ledger, block, size, 0, site);
+    atomic_store_explicit(&hl_hooks_last_block, block, memory_order_relaxed);
+}
+
+HL_INLINE void enter(const call *c)
+{
+    if (HL_LIKELY(hl_hooks_are_tracing()))
+        enter_under(site_for(c->thread, c->size), c->block, c->size);
 }
 
 static void leave(const call *c)
@@ -159,7 +164,13 @@ HL_INLINE void visit(action *act, bool attached, void *block, size_t size, detac
 /* Entering a block at a place where blocks of its size were entered before, at 1 frame, is all that is inline: what is
  * called instead, is called last, so that the hook need not save a register for it. */
 
-static __attribute__((noinline)) void enter_by_stack(PyThreadState *thread, void *block, size_t size)
+static __attribute__((noinline)) void enter_by_stack(const void *frame, void *block, size_t size)
+{
+    enter_under(hl_hooks_site(frame, size, 0), (uintptr_t)block, size);
+    hl_gate_leave_favoured(&hl_hooks_gate, true);
+}
+
+static __attribute__((noinline)) void enter_in_gate(PyThreadState *thread, void *block, size_t size)
 {
     enter(&(call){.thread = thread, .block = (uintptr_t)block, .size = size});
     hl_gate_leave_favoured(&hl_hooks_gate, true);
@@ -182,13 +193,17 @@ HL_INLINE void enter_block(bool attached, void *block, size_t size)
     const void *frame = hl_frames_current(thread);
     if (HL_LIKELY(frame != NULL && frame != hl_hooks_this_thread.own_frame && hl_hooks_are_tracing())) {
         hl_site_id site = site_at_spot(frame, size);
-        if (HL_LIKELY(site != 0 && hl_ledger_enter_quickly(&hl_hooks_ledger, (uintptr_t)block, size, site))) {
+        if (site == 0) {
+            enter_by_stack(frame, block, size);
+            return;
+        }
+        if (HL_LIKELY(hl_ledger_enter_quickly(&hl_hooks_ledger, (uintptr_t)block, size, site))) {
             atomic_store_explicit(&hl_hooks_last_block, (uintptr_t)block, memory_order_relaxed);
             hl_gate_leave_favoured(&hl_hooks_gate, true);
             return;
         }
     }
-    enter_by_stack(thread, block, size);
+    enter_in_gate(thread, block, size);
 }
 
 static __attribute__((noinline)) void leave_in_gate(void *block)
