@@ -7,13 +7,15 @@ the standard library's module; ``take_peak_snapshot``, ``take_allocation_snapsho
 
 ``Filter(False, heapledger.__file__)`` must hide all that this package allocates, so what the ledger's own functions
 allocate is not entered at all: the C code brackets itself, the few Python functions that run later enter ``_OwnWork``,
-and the package's other files are imported here, before anything can be traced.
+and the package's other files are imported here, before anything can be traced. (Where tracing began with the process,
+importing this package is in the ledger like any other import.)
 """
 
 import linecache  # noqa: F401 - part of the interface: tests replace tracemalloc.linecache.getline
 import os.path as _path
 from collections.abc import Sequence as _Sequence
 
+from heapledger import _ledger  # noqa: F401 - else it would lack this name where it was loaded before the package
 from heapledger._ledger import (
     BaseFilter,
     DomainFilter,

@@ -4,7 +4,8 @@
 ``stand_in`` is called by heapledger-enabled.pth, which ``heapledger enable`` writes.
 
 This module is not part of the package, because importing anything of the package loads all of it, and an interpreter
-that does not trace should not pay for that. For the same reason it imports only what `site` has imported before.
+that does not trace should not pay for that. For the same reason it imports only what `site` has imported before. A
+program that is traced need not use the package either: only the extension module is loaded for it.
 
 An exception here would only be printed by `site`, and the program would go on untraced: what must not go on, ends here.
 Sub-interpreters run `site` too; the tracers are the process's, so only the main interpreter starts one.
@@ -15,6 +16,7 @@ import sys
 
 VARIABLE = "HEAPLEDGER"
 OPTION = "heapledger"
+EXTENSION = "heapledger._ledger"
 MOST_FRAMES = 65535
 # Whichever of them is imported first, heapledger takes its place then. It imports _tracemalloc itself, so it is one of
 # them: otherwise it would have to do that while it is only half there.
@@ -59,10 +61,26 @@ def frames_of(variable, option):
     return frames
 
 
-def in_main_interpreter():
-    from heapledger import _ledger
+def ledger():
+    """The extension module. If it is not there yet it is loaded without the package, which finds it when it is imported.
 
-    return _ledger._in_main_interpreter()
+    Not in an enabled environment: it imports one of NAMES, and the package could not be imported then.
+    """
+    if EXTENSION in sys.modules:
+        return sys.modules[EXTENSION]
+    package = EXTENSION.rpartition(".")[0]
+    if not standing_in and package not in sys.modules:
+        import _frozen_importlib
+        import _frozen_importlib_external
+
+        find = _frozen_importlib_external.PathFinder.find_spec
+        found = find(package)
+        spec = found and find(EXTENSION, found.submodule_search_locations)
+        if spec is not None:
+            return _frozen_importlib._load(spec)
+    from heapledger import _ledger  # by whatever else it takes to find it
+
+    return _ledger
 
 
 def start():
@@ -81,12 +99,11 @@ def start():
     if problem is None and not frames:
         return
     try:
-        if not in_main_interpreter():
+        tracer = ledger()
+        if not tracer._in_main_interpreter():
             return
         if problem is None:
-            import heapledger
-
-            heapledger.start(frames)
+            tracer.start(frames)
     except Exception as error:
         problem = f"cannot start: {type(error).__name__}: {error}"
     if problem is not None:

@@ -3,8 +3,8 @@
 #include "cache.h"
 
 /* From 2,048 places, 128 KB, to half a million, each step four times the one before; from 2 MB on it is far away. Behind
- * spots, which answer nearly always, it stays as it is. */
-enum { SMALLEST = 11, FAR = 15, LARGEST = 19, STEP = 2 };
+ * spots, which answer nearly always, it is smaller, and stays so. */
+enum { SMALLEST = 11, FAR = 15, LARGEST = 19, STEP = 2, BEHIND_SPOTS = 10 };
 enum { SPOT_BYTES = sizeof(hl_spot) << HL_SPOTS_LOG2 };
 
 static size_t bytes_of(uint32_t log2)
@@ -14,11 +14,12 @@ static size_t bytes_of(uint32_t log2)
 
 hl_status hl_cache_open(hl_cache *cache, bool behind_spots)
 {
-    *cache = (hl_cache){.entries = hl_os_map(bytes_of(SMALLEST)),
-                        .log2 = SMALLEST,
-                        .largest = behind_spots ? SMALLEST : LARGEST,
-                        .spots = hl_os_map(SPOT_BYTES)};
-    if (cache->entries != NULL && cache->spots != NULL)
+    uint32_t log2 = behind_spots ? BEHIND_SPOTS : SMALLEST;
+    *cache = (hl_cache){.entries = hl_os_map(bytes_of(log2)),
+                        .log2 = log2,
+                        .largest = behind_spots ? BEHIND_SPOTS : LARGEST,
+                        .spots = behind_spots ? hl_os_map(SPOT_BYTES) : NULL};
+    if (cache->entries != NULL && (cache->spots != NULL || !behind_spots))
         return HL_OK;
     hl_cache_close(cache);
     return HL_NO_MEMORY;
@@ -36,7 +37,8 @@ void hl_cache_close(hl_cache *cache)
 void hl_cache_clear(hl_cache *cache)
 {
     hl_os_discard(cache->entries, bytes_of(cache->log2));
-    hl_os_discard(cache->spots, SPOT_BYTES);
+    if (cache->spots != NULL)
+        hl_os_discard(cache->spots, SPOT_BYTES);
     cache->last = cache->stack = 0;
     cache->version = 0;
 }
@@ -65,17 +67,27 @@ void hl_cache_put(hl_cache *cache, const hl_key *key, hl_site_id site, uint32_t 
     place[0] = (hl_cache_entry){.hash = hash, .version = key->version, .site = site, .life = life, .stack = stack};
 }
 
+/* Make all spots void. */
+static void begin_round(hl_cache *cache, uint32_t generation)
+{
+    cache->round += HL_MOST_LIVES + 1;
+    if (cache->round == 0) /* all rounds have been: what is left of them must go */
+        hl_os_discard(cache->spots, SPOT_BYTES);
+    cache->generation = generation;
+}
+
 void hl_cache_put_spot(hl_cache *cache, const hl_sites *sites, uintptr_t instruction, uint64_t size,
                        uint32_t generation, hl_site_id site)
 {
-    *hl_cache_spot(cache, instruction, size) = (hl_spot){.instruction = instruction,
-                                                         .size = size,
-                                                         .site = site,
-                                                         .life = hl_sites_at(sites, site)->life,
-                                                         .generation = generation};
+    if (cache->generation != generation)
+        begin_round(cache, generation);
+    uint64_t key = hl_cache_spot_key(instruction, size);
+    *hl_cache_spot(cache, key) =
+        (hl_spot){.key = key, .site = site, .stamp = cache->round | hl_sites_at(sites, site)->life};
 }
 
 size_t hl_cache_memory(const hl_cache *cache)
 {
-    return hl_os_resident(cache->entries, bytes_of(cache->log2)) + hl_os_resident(cache->spots, SPOT_BYTES);
+    size_t spots = cache->spots == NULL ? 0 : hl_os_resident(cache->spots, SPOT_BYTES);
+    return hl_os_resident(cache->entries, bytes_of(cache->log2)) + spots;
 }

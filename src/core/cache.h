@@ -5,8 +5,8 @@
  * entry is void when its site was reclaimed (`life`).
  *
  * With a frame limit of 1 the instruction that allocates says where the block belongs, and neither locations nor hash
- * need be looked at: spots are the cache for that, in front of the other. A spot is also void when a code object has died
- * since (`generation`), for then its instruction may have another meaning.
+ * need be looked at: spots are the cache for that, in front of the other. All spots are void when a code object has died
+ * (`generation`), for then an instruction may have another meaning: those of each generation have a round of their own.
  *
  * Once there are so many sites that the cache's places are far away for the processor, a guess comes first: the site that
  * came after the last one, the last time (hl_ledger_guess). It is compared like any other.
@@ -44,23 +44,23 @@ typedef struct {
 enum { HL_CACHE_WAYS = 2 };
 
 typedef struct {
-    uintptr_t instruction; /* 0: empty */
-    uint64_t size;
+    uint64_t key; /* of instruction and size: see hl_cache_spot_key. 0: empty */
     hl_site_id site;
-    uint32_t life;
-    uint32_t generation;
+    uint32_t stamp; /* the cache's round and the site's life */
 } hl_spot;
 
 enum { HL_SPOTS_LOG2 = 13 };
 
 typedef struct {
     hl_cache_entry *entries;
-    uint32_t log2;     /* of the number of places */
-    uint32_t largest;  /* it may become */
-    bool far;          /* it has outgrown the processor's nearer caches */
-    hl_spot *spots;    /* 2^HL_SPOTS_LOG2 */
-    hl_site_id last;   /* the site that was found last; 0: none */
-    hl_stack_id stack; /* of the key of this `version` */
+    uint32_t log2;       /* of the number of places */
+    uint32_t largest;    /* it may become */
+    bool far;            /* it has outgrown the processor's nearer caches */
+    hl_spot *spots;      /* 2^HL_SPOTS_LOG2; NULL: the frame limit is not 1 */
+    uint32_t round;      /* of the spots that are not void: a multiple of 2^16, above any site's life */
+    uint32_t generation; /* of that round */
+    hl_site_id last;     /* the site that was found last; 0: none */
+    hl_stack_id stack;   /* of the key of this `version` */
     uint64_t version;
 } hl_cache;
 
@@ -117,20 +117,27 @@ static inline const hl_cache_entry *hl_cache_find(const hl_cache *cache, const h
     return entry;
 }
 
-static inline hl_spot *hl_cache_spot(const hl_cache *cache, uintptr_t instruction, uint64_t size)
+/* Of blocks of one size, no two instructions have the same key: an address has 48 bits. */
+static inline uint64_t hl_cache_spot_key(uintptr_t instruction, uint64_t size)
 {
-    return cache->spots + (((instruction ^ size << 20) * 0x9e3779b97f4a7c15u) >> (64 - HL_SPOTS_LOG2));
+    return instruction + (size << 48);
+}
+
+static inline hl_spot *hl_cache_spot(const hl_cache *cache, uint64_t key)
+{
+    return cache->spots + ((key * 0x9e3779b97f4a7c15u) >> (64 - HL_SPOTS_LOG2));
 }
 
 /* The site of a block of `size` bytes allocated at `instruction`, by the codes' `generation`. 0: not known. */
 HL_INLINE hl_site_id hl_cache_find_spot(const hl_cache *cache, const hl_sites *sites, uintptr_t instruction,
                                         uint64_t size, uint32_t generation)
 {
-    const hl_spot *spot = hl_cache_spot(cache, instruction, size);
-    if (HL_LIKELY(spot->instruction == instruction && spot->size == size && spot->generation == generation &&
-                  hl_sites_at(sites, spot->site)->life == spot->life))
-        return spot->site;
-    return 0;
+    uint64_t key = hl_cache_spot_key(instruction, size);
+    const hl_spot *spot = hl_cache_spot(cache, key);
+    if (HL_UNLIKELY(spot->key != key || cache->generation != generation))
+        return 0;
+    const hl_site *site = hl_sites_at(sites, spot->site);
+    return HL_LIKELY(site->size == size && spot->stamp == (cache->round | site->life)) ? spot->site : 0;
 }
 
 void hl_cache_put_spot(hl_cache *cache, const hl_sites *sites, uintptr_t instruction, uint64_t size,

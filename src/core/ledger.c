@@ -28,7 +28,8 @@ hl_status hl_ledger_open(hl_ledger *ledger, uint32_t nframe, uint32_t era)
     if (status == HL_OK)
         status = hl_table_open(&ledger->side, sizeof(side_entry), MOST_SIDE, true);
     if (status == HL_OK)
-        status = hl_sites_open(&ledger->sites, HL_MAP_MOST_SITES);
+        status =
+            hl_sites_open(&ledger->sites, HL_MAP_MOST_SITES, nframe == 1 ? HL_HAND_STEPS_AT_ONE_FRAME : HL_HAND_STEPS);
     if (status == HL_OK)
         status = hl_codes_open(&ledger->codes);
     if (status == HL_OK)
@@ -123,39 +124,53 @@ static hl_status side_put(hl_ledger *ledger, uintptr_t address, uint32_t domain,
 
 /* Blocks. */
 
+static void count_out(hl_ledger *ledger, uintptr_t address, hl_site_id id)
+{
+    hl_site *site = hl_sites_at(&ledger->sites, id);
+    hl_site_save(site, ledger->epoch);
+    site->live--;
+    if (HL_LIKELY(!site->hidden))
+        ledger->traced -= site->size;
+    if (HL_UNLIKELY(site->holds_code))
+        hl_codes_forget(&ledger->codes, ledger->book, address);
+}
+
+static bool in_map(uintptr_t address, uint32_t domain)
+{
+    return domain == 0 && hl_map_takes(address);
+}
+
 static hl_status put(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain, hl_site_id site)
 {
     hl_map_stale stale = {0};
-    hl_status status = hl_ledger_in_map(address, domain) ? hl_map_put(&ledger->map, address, size, site, &stale)
-                                                         : side_put(ledger, address, domain, site, &stale);
+    hl_status status = in_map(address, domain) ? hl_map_put(&ledger->map, address, size, site, &stale)
+                                               : side_put(ledger, address, domain, site, &stale);
     if (HL_UNLIKELY(stale.site != 0))
-        hl_ledger_count_out(ledger, stale.address, stale.site);
+        count_out(ledger, stale.address, stale.site);
     return status;
 }
 
 static hl_site_id take(hl_ledger *ledger, uintptr_t address, uint32_t domain)
 {
-    return hl_ledger_in_map(address, domain) ? hl_map_take(&ledger->map, address) : side_take(ledger, address, domain);
+    return in_map(address, domain) ? hl_map_take(&ledger->map, address) : side_take(ledger, address, domain);
 }
 
-void hl_ledger_enter_slowly(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain, hl_site_id site)
+void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain, hl_site_id site)
 {
     if (site == 0 || put(ledger, address, size, domain, site) != HL_OK) {
         ledger->lost++;
         hl_ledger_leave(ledger, address, domain); /* what stood there is gone all the same */
         return;
     }
-    hl_site *entered = hl_sites_at(&ledger->sites, site);
-    entered->allocated++;
-    hl_ledger_count_in(ledger, entered);
+    hl_ledger_count_new(ledger, site);
 }
 
-bool hl_ledger_leave_side(hl_ledger *ledger, uintptr_t address, uint32_t domain)
+bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain)
 {
-    hl_site_id site = side_take(ledger, address, domain);
+    hl_site_id site = take(ledger, address, domain);
     if (site == 0)
         return false;
-    hl_ledger_count_out(ledger, address, site);
+    count_out(ledger, address, site);
     return true;
 }
 
@@ -173,15 +188,13 @@ void hl_ledger_reattribute(hl_ledger *ledger, uintptr_t address, hl_site_id site
     if (old == site)
         return;
     *slot = (*slot & ~HL_MAP_MOST_SITES) | site;
-    hl_ledger_count_out(ledger, address, old);
-    hl_site *entered = hl_sites_at(&ledger->sites, site);
-    entered->allocated++;
-    hl_ledger_count_in(ledger, entered);
+    count_out(ledger, address, old);
+    hl_ledger_count_new(ledger, site);
 }
 
 hl_site_id hl_ledger_find(const hl_ledger *ledger, uintptr_t address, uint32_t domain)
 {
-    if (!hl_ledger_in_map(address, domain)) {
+    if (!in_map(address, domain)) {
         uint32_t at = side_find(ledger, address, domain);
         return at == 0 ? 0 : ((const side_entry *)hl_table_at(&ledger->side, at))->site;
     }
@@ -203,13 +216,13 @@ void hl_ledger_reattach(hl_ledger *ledger, uintptr_t address, hl_site_id site)
     if (put(ledger, address, hl_sites_at(&ledger->sites, site)->size, 0, site) == HL_OK)
         return;
     ledger->lost++;
-    hl_ledger_count_out(ledger, address, site);
+    count_out(ledger, address, site);
 }
 
 void hl_ledger_let_go(hl_ledger *ledger, hl_site_id site)
 {
     ledger->in_transit--;
-    hl_ledger_count_out(ledger, 0, site);
+    count_out(ledger, 0, site);
 }
 
 hl_status hl_ledger_watch_code(hl_ledger *ledger, uintptr_t address)

@@ -58,9 +58,13 @@ hl_site_id hl_ledger_site(hl_ledger *ledger, const hl_key *key);
 hl_site_id hl_ledger_own_site(hl_ledger *ledger, uint64_t size);
 
 /* Enter a block under a site; `site` 0 counts a lost record. Whatever stood at the address is closed first. */
-HL_INLINE void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain, hl_site_id site);
+void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain, hl_site_id site);
+/* The same in domain 0 where nothing need be made ready or closed for it. False: nothing has changed. */
+HL_INLINE bool hl_ledger_enter_quickly(hl_ledger *ledger, uintptr_t address, uint64_t size, hl_site_id site);
 /* Remove a block. False when it is not entered. */
-HL_INLINE bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain);
+bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain);
+/* The same in domain 0 where there is nothing else to be done. False: nothing has changed. */
+HL_INLINE bool hl_ledger_leave_quickly(hl_ledger *ledger, uintptr_t address);
 /* Enter the block under another site, where its size stays: an object came back from a freelist. `site` 0 counts a lost
  * record, and the block leaves. */
 void hl_ledger_reattribute(hl_ledger *ledger, uintptr_t address, hl_site_id site);
@@ -113,10 +117,6 @@ hl_status hl_ledger_fill_one(hl_ledger *ledger, hl_site_id site, hl_snapshot *sn
 const char *hl_ledger_validate(const hl_ledger *ledger);
 
 /* What follows is the path of every allocation, here so that the hooks can have it inline. */
-
-/* The parts of it that are rare. */
-void hl_ledger_enter_slowly(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain, hl_site_id site);
-bool hl_ledger_leave_side(hl_ledger *ledger, uintptr_t address, uint32_t domain);
 
 /* A program that does the same again looks for the same sites in the same order. Sites that were made one after the other
  * lie side by side, so following that order is faster than the cache once its places are far away. 0: it does not hold. */
@@ -179,45 +179,33 @@ static inline void hl_ledger_count_in(hl_ledger *ledger, hl_site *site)
     }
 }
 
-static inline void hl_ledger_count_out(hl_ledger *ledger, uintptr_t address, hl_site_id id)
+static inline void hl_ledger_count_new(hl_ledger *ledger, hl_site_id id)
 {
     hl_site *site = hl_sites_at(&ledger->sites, id);
+    site->allocated++;
+    hl_ledger_count_in(ledger, site);
+}
+
+HL_INLINE bool hl_ledger_enter_quickly(hl_ledger *ledger, uintptr_t address, uint64_t size, hl_site_id site)
+{
+    if (HL_UNLIKELY(!hl_map_is_plain(address) || !hl_map_put_quickly(&ledger->map, hl_map_plain(address), size, site)))
+        return false;
+    hl_ledger_count_new(ledger, site);
+    return true;
+}
+
+HL_INLINE bool hl_ledger_leave_quickly(hl_ledger *ledger, uintptr_t address)
+{
+    hl_map_place place;
+    if (HL_UNLIKELY(!hl_map_is_plain(address) || !hl_map_look(&ledger->map, hl_map_plain(address), &place)))
+        return false;
+    hl_site *site = hl_sites_at(&ledger->sites, place.site);
+    if (HL_UNLIKELY(site->hidden | site->holds_code))
+        return false;
+    hl_map_take_from(&place);
     hl_site_save(site, ledger->epoch);
     site->live--;
-    if (HL_LIKELY(!site->hidden))
-        ledger->traced -= site->size;
-    if (HL_UNLIKELY(site->holds_code))
-        hl_codes_forget(&ledger->codes, ledger->book, address);
-}
-
-static inline bool hl_ledger_in_map(uintptr_t address, uint32_t domain)
-{
-    return HL_LIKELY(domain == 0 && hl_map_takes(address));
-}
-
-HL_INLINE void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain, hl_site_id site)
-{
-    hl_map_stale stale;
-    if (HL_UNLIKELY(site == 0 || !hl_ledger_in_map(address, domain) ||
-                    hl_map_put(&ledger->map, address, size, site, &stale) != HL_OK)) {
-        hl_ledger_enter_slowly(ledger, address, size, domain, site);
-        return;
-    }
-    if (HL_UNLIKELY(stale.site != 0))
-        hl_ledger_count_out(ledger, stale.address, stale.site);
-    hl_site *entered = hl_sites_at(&ledger->sites, site);
-    entered->allocated++;
-    hl_ledger_count_in(ledger, entered);
-}
-
-HL_INLINE bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain)
-{
-    if (HL_UNLIKELY(!hl_ledger_in_map(address, domain)))
-        return hl_ledger_leave_side(ledger, address, domain);
-    hl_site_id site = hl_map_take(&ledger->map, address);
-    if (site == 0)
-        return false;
-    hl_ledger_count_out(ledger, address, site);
+    ledger->traced -= site->size;
     return true;
 }
 

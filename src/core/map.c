@@ -51,7 +51,17 @@ static void spread(uint64_t from, uint64_t to, uintptr_t page_address)
     }
 }
 
-uint64_t *hl_map_prepare(hl_map *map, uintptr_t address, uint32_t shift)
+static uint32_t shift_for(uintptr_t address, size_t size)
+{
+    if (address & 8)
+        return HL_MAP_FINEST;
+    if (size > (size_t)1 << HL_MAP_COARSEST)
+        return HL_MAP_COARSEST;
+    return 63 - (uint32_t)__builtin_clzll(hl_map_span(size));
+}
+
+/* Make the page fit, and return it; NULL: no memory. */
+static uint64_t *prepare(hl_map *map, uintptr_t address, uint32_t shift)
 {
     uint64_t **leaf = &map->leaves[address >> HL_MAP_LEAF_SHIFT];
     if (*leaf == NULL) {
@@ -67,7 +77,7 @@ uint64_t *hl_map_prepare(hl_map *map, uintptr_t address, uint32_t shift)
     if (slots == NULL)
         return NULL;
     uint64_t old = *page;
-    uint64_t made = (uint64_t)(uintptr_t)slots | (shift - HL_MAP_FINEST);
+    uint64_t made = (uint64_t)(uintptr_t)slots | shift;
     if (old != 0) {
         made |= old & ~(HL_MAP_SLOTS_MASK | 15);
         spread(old, made, address & ~(uintptr_t)(PAGE_BYTES - 1));
@@ -77,7 +87,23 @@ uint64_t *hl_map_prepare(hl_map *map, uintptr_t address, uint32_t shift)
     return page;
 }
 
-void hl_map_page_emptied(hl_map *map, uint64_t *page)
+hl_status hl_map_put(hl_map *map, uintptr_t address, size_t size, uint32_t site, hl_map_stale *stale)
+{
+    *stale = (hl_map_stale){0};
+    if (hl_map_put_quickly(map, address, size, site))
+        return HL_OK;
+    uint64_t *page = prepare(map, address, shift_for(address, size));
+    if (page == NULL)
+        return HL_NO_MEMORY;
+    if (hl_map_put_quickly(map, address, size, site))
+        return HL_OK;
+    uint32_t *slot = hl_map_slot(*page, address);
+    *stale = (hl_map_stale){.address = hl_map_address(*page, address, *slot), .site = *slot & HL_MAP_MOST_SITES};
+    *slot = hl_map_start(address) | site;
+    return HL_OK;
+}
+
+static void enqueue(hl_map *map, uint64_t *page)
 {
     *page |= HL_MAP_QUEUED;
     uint64_t *leaving = map->queue[map->queue_at];
@@ -90,6 +116,19 @@ void hl_map_page_emptied(hl_map *map, uint64_t *page)
         return; /* in use again */
     hl_pool_free(map->pool, (void *)(uintptr_t)(*leaving & HL_MAP_SLOTS_MASK), slots_bytes(hl_map_shift(*leaving)));
     *leaving = 0;
+}
+
+uint32_t hl_map_take(hl_map *map, uintptr_t address)
+{
+    uint32_t *slot = hl_map_find(map, address);
+    if (slot == NULL)
+        return 0;
+    uint32_t site = *slot & HL_MAP_MOST_SITES;
+    uint64_t *page = hl_map_page(map, address);
+    hl_map_take_from(&(hl_map_place){.page = page, .slot = slot, .site = site});
+    if (*page < HL_MAP_ONE_LIVE) /* no block left and not in the queue yet */
+        enqueue(map, page);
+    return site;
 }
 
 size_t hl_map_memory(const hl_map *map)

@@ -6,7 +6,7 @@
  *
  *     address:  | leaf (17 bits) | page in leaf (17) | offset in page (14) |
  *
- *     leaves[leaf] -> pages[page] = descriptor:  | unused | queued:1 | live:12 | slots' address:44 | shift-3:4 |
+ *     leaves[leaf] -> pages[page] = descriptor:  | unused | queued:1 | live:12 | slots' address:44 | shift:4 |
  *                                                   63..61    60       59..48        47..4            3..0
  *     slots[offset >> shift] = | address bits 11..4 : 8 | site id : 24 |        0: no block starts here
  *
@@ -19,7 +19,8 @@
  * multiples of 8 (jemalloc) make the page's shift 3. A slot found occupied at insertion is therefore stale: its block
  * was released behind our back, and the caller closes it.
  *
- * Addresses that do not fit (not a multiple of 8, above 48 bits) belong in the side table: see hl_map_takes.
+ * Addresses that do not fit (not a multiple of 8, above 48 bits) belong in the side table: see hl_map_takes. The path of
+ * every allocation deals with multiples of 16 only: see hl_map_is_plain.
  *
  * A page whose last block goes keeps its array for a while: the last 64 pages to become empty wait in a queue.
  *
@@ -72,13 +73,23 @@ static inline bool hl_map_takes(uintptr_t address)
     return (address & 7) == 0 && address >> HL_MAP_ADDRESS_BITS == 0;
 }
 
-static inline uint32_t hl_map_shift_for(uintptr_t address, size_t size)
+/* A multiple of 16 that belongs in the map, asked in one comparison. */
+static inline bool hl_map_is_plain(uintptr_t address)
 {
-    if (HL_UNLIKELY(address & 8))
-        return HL_MAP_FINEST;
-    if (size > (size_t)1 << HL_MAP_COARSEST)
-        return HL_MAP_COARSEST;
-    return 63 - (uint32_t)__builtin_clzll((size + 15) | 16); /* log2 of the size rounded up to 16 */
+    uint64_t rotated = address >> 4 | address << 60;
+    return rotated >> (HL_MAP_ADDRESS_BITS - 4) == 0;
+}
+
+/* The same address, which is plain, so that the compiler leaves out what is for odd multiples of 8. */
+static inline uintptr_t hl_map_plain(uintptr_t address)
+{
+    return (uintptr_t)__builtin_assume_aligned((const void *)address, 16);
+}
+
+/* A number whose highest bit is that of the size rounded up to 16. */
+static inline size_t hl_map_span(size_t size)
+{
+    return (size + 15) | 16;
 }
 
 static inline uint64_t *hl_map_page(const hl_map *map, uintptr_t address)
@@ -89,7 +100,7 @@ static inline uint64_t *hl_map_page(const hl_map *map, uintptr_t address)
 
 static inline uint32_t hl_map_shift(uint64_t descriptor)
 {
-    return (uint32_t)(descriptor & 15) + HL_MAP_FINEST;
+    return (uint32_t)descriptor & 15;
 }
 
 static inline uint32_t *hl_map_slot(uint64_t descriptor, uintptr_t address)
@@ -111,18 +122,22 @@ static inline uintptr_t hl_map_address(uint64_t descriptor, uintptr_t in_span, u
     return (in_span & ~(uintptr_t)0xfff) | (uintptr_t)(slot >> HL_MAP_SITE_BITS) << 4;
 }
 
-/* Does the block in the slot start at `address`? The eight bits do not tell odd multiples of 8, which only pages of the
- * finest cut have. */
-static inline bool hl_map_is_start(uint64_t descriptor, uintptr_t address, uint32_t slot)
+/* The site of the block that starts at `address`, by its slot; 0: none starts there. The eight bits do not tell odd
+ * multiples of 8, which only pages of the finest cut have. */
+static inline uint32_t hl_map_site(uint64_t descriptor, uintptr_t address, uint32_t slot)
 {
-    return slot != 0 && (slot & ~HL_MAP_MOST_SITES) == hl_map_start(address) &&
-           HL_LIKELY((address & 8) == 0 || hl_map_shift(descriptor) == HL_MAP_FINEST);
+    uint32_t site = slot ^ hl_map_start(address); /* the upper bits must be equal and the lower ones not all 0 */
+    bool starts = site - 1 < HL_MAP_MOST_SITES;
+    return starts && HL_LIKELY((address & 8) == 0 || hl_map_shift(descriptor) == HL_MAP_FINEST) ? site : 0;
 }
 
-/* The parts of hl_map_put and hl_map_take that are rare. The first makes the page fit and returns it, or NULL for want of
- * memory. */
-uint64_t *hl_map_prepare(hl_map *map, uintptr_t address, uint32_t shift);
-void hl_map_page_emptied(hl_map *map, uint64_t *page);
+/* Is the page cut fine enough for this block? */
+static inline bool hl_map_suits(uint64_t descriptor, uintptr_t address, size_t size)
+{
+    if (HL_UNLIKELY(address & 8))
+        return hl_map_shift(descriptor) == HL_MAP_FINEST;
+    return hl_map_span(size) >> hl_map_shift(descriptor) != 0;
+}
 
 /* What stood in a slot that a new block needed. */
 typedef struct {
@@ -130,29 +145,25 @@ typedef struct {
     uint32_t site; /* 0: nothing */
 } hl_map_stale;
 
-/* Enter a block. Fails only for want of memory, and then nothing has changed. */
-static inline hl_status hl_map_put(hl_map *map, uintptr_t address, size_t size, uint32_t site, hl_map_stale *stale)
+/* Enter a block where its page is there and cut fine enough, and its slot free. False: nothing has changed. */
+static inline bool hl_map_put_quickly(hl_map *map, uintptr_t address, size_t size, uint32_t site)
 {
-    uint32_t shift = hl_map_shift_for(address, size);
     uint64_t *page = hl_map_page(map, address);
-    if (HL_UNLIKELY(page == NULL || *page == 0 || hl_map_shift(*page) > shift)) {
-        page = hl_map_prepare(map, address, shift);
-        if (page == NULL)
-            return HL_NO_MEMORY;
-    }
+    if (HL_UNLIKELY(page == NULL))
+        return false;
     uint64_t descriptor = *page;
+    if (HL_UNLIKELY(descriptor == 0 || !hl_map_suits(descriptor, address, size)))
+        return false;
     uint32_t *slot = hl_map_slot(descriptor, address);
-    uint32_t old = *slot;
+    if (HL_UNLIKELY(*slot != 0))
+        return false;
     *slot = hl_map_start(address) | site;
-    if (HL_LIKELY(old == 0)) {
-        *page = descriptor + HL_MAP_ONE_LIVE;
-        stale->site = 0;
-    } else {
-        stale->address = hl_map_address(descriptor, address, old);
-        stale->site = old & HL_MAP_MOST_SITES;
-    }
-    return HL_OK;
+    *page = descriptor + HL_MAP_ONE_LIVE;
+    return true;
 }
+
+/* Enter a block. Fails only for want of memory, and then nothing has changed. */
+hl_status hl_map_put(hl_map *map, uintptr_t address, size_t size, uint32_t site, hl_map_stale *stale) HL_MUST_USE;
 
 /* The slot of the block that starts at `address`, or NULL. */
 static inline uint32_t *hl_map_find(const hl_map *map, uintptr_t address)
@@ -161,25 +172,36 @@ static inline uint32_t *hl_map_find(const hl_map *map, uintptr_t address)
     if (page == NULL || *page == 0)
         return NULL;
     uint32_t *slot = hl_map_slot(*page, address);
-    return hl_map_is_start(*page, address, *slot) ? slot : NULL;
+    return hl_map_site(*page, address, *slot) != 0 ? slot : NULL;
 }
 
 /* Remove the block and return its site, or 0 when there is none. */
-static inline uint32_t hl_map_take(hl_map *map, uintptr_t address)
+uint32_t hl_map_take(hl_map *map, uintptr_t address);
+
+/* The same in two steps: where the block is, unless it is the last one of its page (false); and removing it. */
+typedef struct {
+    uint64_t *page;
+    uint32_t *slot;
+    uint32_t site;
+} hl_map_place;
+
+static inline bool hl_map_look(const hl_map *map, uintptr_t address, hl_map_place *place)
 {
     uint64_t *page = hl_map_page(map, address);
-    if (page == NULL || *page == 0)
-        return 0;
+    if (HL_UNLIKELY(page == NULL))
+        return false;
     uint64_t descriptor = *page;
+    if (HL_UNLIKELY(descriptor < 2 * HL_MAP_ONE_LIVE))
+        return false;
     uint32_t *slot = hl_map_slot(descriptor, address);
-    uint32_t old = *slot;
-    if (HL_UNLIKELY(!hl_map_is_start(descriptor, address, old)))
-        return 0;
-    *slot = 0;
-    *page = descriptor -= HL_MAP_ONE_LIVE;
-    if (HL_UNLIKELY(descriptor < HL_MAP_ONE_LIVE)) /* no block left and not in the queue yet */
-        hl_map_page_emptied(map, page);
-    return old & HL_MAP_MOST_SITES;
+    *place = (hl_map_place){.page = page, .slot = slot, .site = hl_map_site(descriptor, address, *slot)};
+    return HL_LIKELY(place->site != 0);
+}
+
+static inline void hl_map_take_from(const hl_map_place *place)
+{
+    *place->slot = 0;
+    *place->page -= HL_MAP_ONE_LIVE;
 }
 
 #endif

@@ -1,6 +1,7 @@
 /* pool.c: see pool.h.
  *
  * Chunks come from the system 16 at a time (1 MB), so that the number of mappings stays small. Each is in one place:
+ *     fresh            never looked at
  *     partial[class]   some piece is free
  *     no list          every piece is in use: found again by masking the address of a freed piece
  *     empty            no piece is in use, any class may take it
@@ -15,7 +16,7 @@
 enum {
     CHUNK = 64 << 10,
     CHUNKS_PER_MAPPING = 16,
-    SMALLEST_SHIFT = 4,
+    SMALLEST_SHIFT = 3,
     LARGEST_SHIFT = 14,
     CLASSES = LARGEST_SHIFT - SMALLEST_SHIFT + 1,
     HEADER = 64,
@@ -44,6 +45,8 @@ _Static_assert(sizeof(large) <= HEADER, "a large piece's header fits before it")
 struct hl_pool {
     chunk *partial[CLASSES];
     chunk *empty;
+    char *fresh; /* the first of the chunks of the newest mapping that were not used yet */
+    uint32_t fresh_count;
     chunk *mappings;
     large *larges;
     size_t warm; /* empty chunks that keep their memory */
@@ -90,24 +93,26 @@ static void take_out(chunk **list, chunk *c)
         c->next->previous = c->previous;
 }
 
-static bool map_chunks(hl_pool *pool)
+static chunk *fresh_chunk(hl_pool *pool)
 {
-    char *pages = hl_os_map_aligned((size_t)CHUNK * CHUNKS_PER_MAPPING, CHUNK);
-    if (pages == NULL)
-        return false;
-    for (int i = CHUNKS_PER_MAPPING - 1; i >= 0; i--)
-        push(&pool->empty, (chunk *)(void *)(pages + (size_t)i * CHUNK));
-    chunk *first = (chunk *)(void *)pages;
-    first->next_mapping = pool->mappings;
-    pool->mappings = first;
-    pool->bytes += CHUNKS_PER_MAPPING * hl_os_page();
-    return true;
+    if (pool->fresh_count == 0) {
+        pool->fresh = hl_os_map_aligned((size_t)CHUNK * CHUNKS_PER_MAPPING, CHUNK);
+        if (pool->fresh == NULL)
+            return NULL;
+        pool->fresh_count = CHUNKS_PER_MAPPING;
+        chunk *first = (chunk *)(void *)pool->fresh;
+        first->next_mapping = pool->mappings;
+        pool->mappings = first;
+    }
+    chunk *c = (chunk *)(void *)pool->fresh;
+    pool->fresh += CHUNK;
+    pool->fresh_count--;
+    pool->bytes += CHUNK;
+    return c;
 }
 
-static chunk *open_chunk(hl_pool *pool, uint32_t shift)
+static chunk *empty_chunk(hl_pool *pool)
 {
-    if (pool->empty == NULL && !map_chunks(pool))
-        return NULL;
     chunk *c = pool->empty;
     take_out(&pool->empty, c);
     if (c->warm) {
@@ -116,6 +121,14 @@ static chunk *open_chunk(hl_pool *pool, uint32_t shift)
     } else {
         pool->bytes += CHUNK - hl_os_page();
     }
+    return c;
+}
+
+static chunk *open_chunk(hl_pool *pool, uint32_t shift)
+{
+    chunk *c = pool->empty != NULL ? empty_chunk(pool) : fresh_chunk(pool);
+    if (c == NULL)
+        return NULL;
     uint32_t piece = 1u << shift;
     c->shift = shift;
     c->used = 0;

@@ -1,4 +1,4 @@
-/* pool.h: small pieces of memory in powers of two, 16 bytes to 16 KB, from 64 KB chunks of our own.
+/* pool.h: small pieces of memory in powers of two, 8 bytes to 16 KB, from 64 KB chunks of our own.
  *
  *     chunk (64 KB, aligned) = header | piece | piece | ...       all pieces of a chunk have one size
  *
@@ -16,7 +16,7 @@ typedef struct hl_pool hl_pool;
 
 hl_status hl_pool_new(hl_pool **pool) HL_MUST_USE;
 void hl_pool_free_all(hl_pool *pool);
-/* A piece of at least `bytes`, zeroed, aligned to 16. NULL when there is no memory. */
+/* A piece of at least `bytes`, zeroed, aligned to 16 (to 8 if that is enough for it). NULL when there is no memory. */
 void *hl_pool_alloc(hl_pool *pool, size_t bytes) HL_MUST_USE;
 /* `bytes` as given to hl_pool_alloc. */
 void hl_pool_free(hl_pool *pool, void *piece, size_t bytes);

@@ -2,14 +2,9 @@
 
 #include "sites.h"
 
-/* How far the hand goes for each new site. It comes by a dead site twice before it takes it, so with as few steps as this
- * more than a third of the sites are dead ones: room for temporaries that a program makes at many places again and again.
- * With more steps they would lose their sites before they come back to them. */
-enum { HAND_STEPS = 4 };
-
-hl_status hl_sites_open(hl_sites *sites, uint32_t most)
+hl_status hl_sites_open(hl_sites *sites, uint32_t most, uint32_t steps)
 {
-    *sites = (hl_sites){.few = HL_FEW_SITES};
+    *sites = (hl_sites){.few = HL_FEW_SITES, .steps = steps};
     return hl_table_open(&sites->table, sizeof(hl_site), most, true);
 }
 
@@ -20,7 +15,8 @@ void hl_sites_close(hl_sites *sites)
 
 static bool is_dead(hl_site *site, uint64_t epoch)
 {
-    if (!site->in_use || site->live != 0 || hl_site_at_peak(site, epoch) != 0 || (site->hidden && site->holds_code))
+    if (!site->in_use || site->live != 0 || hl_site_at_peak(site, epoch) != 0 || (site->hidden && site->holds_code) ||
+        site->life == HL_MOST_LIVES)
         return false;
     uint32_t allocated = (uint32_t)site->allocated;
     if (site->seen == allocated)
@@ -45,12 +41,12 @@ static void move_hand(hl_sites *sites, hl_book *book, uint64_t epoch)
 {
     if (sites->table.used < sites->few)
         return;
-    for (int step = 0; step < HAND_STEPS; step++) {
+    for (uint32_t step = 0; step < sites->steps; step++) {
         sites->hand = sites->hand >= sites->table.used ? 1 : sites->hand + 1;
         if (is_dead(hl_sites_at(sites, sites->hand), epoch))
             reclaim(sites, book, sites->hand);
     }
-    hl_book_sweep(book, HAND_STEPS);
+    hl_book_sweep(book, sites->steps);
 }
 
 hl_status hl_sites_intern(hl_sites *sites, hl_book *book, hl_stack_id stack, uint64_t size, uint32_t domain,

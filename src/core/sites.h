@@ -22,6 +22,13 @@ typedef uint32_t hl_site_id;
  * the counts of a reclaimed site are missing. */
 enum { HL_FEW_SITES = 4096, HL_FEW_COUNTED_SITES = 1 << 18 };
 
+/* How far the hand goes for each new site. It comes by a dead site twice before it takes it, so with few steps more than a
+ * third of the sites are dead ones: room for temporaries that a program makes on many stacks again and again, and that
+ * would lose their sites before they come back to them. With a frame limit of 1 they are at few places. */
+enum { HL_HAND_STEPS = 4, HL_HAND_STEPS_AT_ONE_FRAME = 16 };
+
+enum { HL_MOST_LIVES = (1 << 16) - 1 };
+
 typedef struct {
     uint64_t size;      /* bytes of each block */
     uint64_t live;      /* blocks alive */
@@ -32,7 +39,9 @@ typedef struct {
     uint32_t next;      /* the site that was looked for after this one, the last time; 0: not known */
     hl_stack_id stack;  /* 0: a hidden site, in no snapshot */
     uint32_t domain;
-    uint32_t life; /* how often this id was reclaimed: a cache that remembers the id remembers this too */
+    uint32_t
+        life; /* how often this id was reclaimed: a cache that remembers the id remembers this too. In its last life
+                      (HL_MOST_LIVES) a site stays for ever */
     bool in_use;
     bool hidden;     /* its blocks do not count: the tracer's own work, code objects older than the ledger */
     bool holds_code; /* some block may be a code object that hl_codes knows */
@@ -45,12 +54,13 @@ typedef struct {
     hl_table table;
     hl_site_id hand;
     uint32_t few;            /* below this number the hand rests */
+    uint32_t steps;          /* of the hand for each new site */
     uint8_t origin;          /* of the sites that are made now: those of another origin are not found any more */
     uint64_t retired_blocks; /* allocated, over reclaimed sites */
     uint64_t retired_bytes;
 } hl_sites;
 
-hl_status hl_sites_open(hl_sites *sites, uint32_t most) HL_MUST_USE;
+hl_status hl_sites_open(hl_sites *sites, uint32_t most, uint32_t steps) HL_MUST_USE;
 void hl_sites_close(hl_sites *sites);
 
 static inline hl_site *hl_sites_at(const hl_sites *sites, hl_site_id id)

@@ -8,6 +8,7 @@
 
 #include "resolve.h"
 #include "shadow.h"
+#include "state_place.h"
 
 typedef _PyInterpreterFrame frame;
 
@@ -33,7 +34,12 @@ static inline PyCodeObject *code_of(const frame *f)
 
 static inline PyThreadState *current_thread(void)
 {
-    return PyThreadState_GetUnchecked();
+    return hl_state_current();
+}
+
+static inline void prepare_current_thread(void)
+{
+    hl_state_find_place();
 }
 
 static inline bool is_finalizing(void)

@@ -36,6 +36,10 @@ static inline PyThreadState *current_thread(void)
     return PyThreadState_GetUnchecked();
 }
 
+static inline void prepare_current_thread(void)
+{
+}
+
 static inline bool is_finalizing(void)
 {
     return Py_IsFinalizing();

@@ -2,6 +2,7 @@
  *
  * The including file defines, for its version:
  *     PyThreadState *current_thread(void)     the calling thread's; NULL when it is detached
+ *     void prepare_current_thread(void)       to be called before, once or more, by an attached thread
  *     bool is_finalizing(void)                the interpreter's end has begun
  */
 
@@ -13,6 +14,7 @@ static PyInterpreterState *main_interpreter;
 void hl_frames_prepare(void)
 {
     main_interpreter = PyInterpreterState_Main();
+    prepare_current_thread();
 }
 
 bool hl_frames_here(bool attached, PyThreadState **thread)

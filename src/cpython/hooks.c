@@ -37,26 +37,32 @@ __attribute__((noinline)) hl_site_id hl_hooks_site(const void *frame, uint64_t s
     hl_site_id site = hl_ledger_cached(ledger, &key);
     if (HL_UNLIKELY(site == 0))
         site = hl_resolve_site(ledger, shadow, &key);
-    if (shadow->window == 1 && domain == 0 && site != 0 && shadow->seen[shadow->top].frame == frame &&
+    if (ledger->cache.spots != NULL && domain == 0 && site != 0 && shadow->seen[shadow->top].frame == frame &&
         shadow->generation != 0)
         hl_cache_put_spot(&ledger->cache, &ledger->sites, hl_frames_instruction(frame), size, shadow->generation, site);
     return site;
 }
 
-/* The same for `thread`, the caller's own state or NULL. */
-HL_INLINE hl_site_id site_for(PyThreadState *thread, uint64_t size)
+/* At 1 frame, by what is known of the instruction; 0: nothing. */
+HL_INLINE hl_site_id site_at_spot(const void *frame, uint64_t size)
 {
     hl_ledger *ledger = &hl_hooks_ledger;
+    if (ledger->cache.spots == NULL)
+        return 0;
+    return hl_cache_find_spot(&ledger->cache, &ledger->sites, hl_frames_instruction(frame), size,
+                              ledger->codes.generation);
+}
+
+/* The same for `thread`, the caller's own state or NULL. */
+static hl_site_id site_for(PyThreadState *thread, uint64_t size)
+{
     const void *frame = thread == NULL ? NULL : hl_frames_current(thread);
     if (HL_LIKELY(frame != NULL)) {
         if (HL_UNLIKELY(frame == hl_hooks_this_thread.own_frame))
-            return hl_ledger_own_site(ledger, size);
-        if (hl_hooks_shadow.window == 1) {
-            hl_site_id site = hl_cache_find_spot(&ledger->cache, &ledger->sites, hl_frames_instruction(frame), size,
-                                                 ledger->codes.generation);
-            if (HL_LIKELY(site != 0))
-                return site;
-        }
+            return hl_ledger_own_site(&hl_hooks_ledger, size);
+        hl_site_id site = site_at_spot(frame, size);
+        if (HL_LIKELY(site != 0))
+            return site;
     }
     return hl_hooks_site(frame, size, 0);
 }
@@ -76,17 +82,17 @@ typedef struct {
     detached *old;
 } call;
 
-HL_INLINE void enter(const call *c)
+static void enter(const call *c)
 {
-    if (HL_UNLIKELY(!hl_hooks_are_tracing()))
+    if (!hl_hooks_are_tracing())
         return;
     hl_ledger_enter(&hl_hooks_ledger, c->block, c->size, 0, site_for(c->thread, c->size));
     atomic_store_explicit(&hl_hooks_last_block, c->block, memory_order_relaxed);
 }
 
-HL_INLINE void leave(const call *c)
+static void leave(const call *c)
 {
-    if (HL_LIKELY(hl_hooks_are_tracing()))
+    if (hl_hooks_are_tracing())
         hl_ledger_leave(&hl_hooks_ledger, c->block, 0);
 }
 
@@ -127,6 +133,8 @@ typedef void action(const call *c);
 
 static __attribute__((noinline)) void visit_slowly(action *act, bool favoured, bool attached, call *c)
 {
+    if (!hl_hooks_are_tracing())
+        return; /* the interpreter may be no more */
     bool fast = hl_gate_enter_by(&hl_hooks_gate, favoured);
     if (!attached && c->thread == NULL)
         c->thread = hl_frames_detached();
@@ -148,6 +156,64 @@ HL_INLINE void visit(action *act, bool attached, void *block, size_t size, detac
     }
 }
 
+/* Entering a block at a place where blocks of its size were entered before, at 1 frame, is all that is inline: what is
+ * called instead, is called last, so that the hook need not save a register for it. */
+
+static __attribute__((noinline)) void enter_by_stack(PyThreadState *thread, void *block, size_t size)
+{
+    enter(&(call){.thread = thread, .block = (uintptr_t)block, .size = size});
+    hl_gate_leave_favoured(&hl_hooks_gate, true);
+}
+
+static __attribute__((noinline)) void enter_slowly(bool favoured, bool attached, PyThreadState *thread, void *block,
+                                                   size_t size)
+{
+    visit_slowly(enter, favoured, attached, &(call){.thread = thread, .block = (uintptr_t)block, .size = size});
+}
+
+HL_INLINE void enter_block(bool attached, void *block, size_t size)
+{
+    PyThreadState *thread;
+    bool favoured = hl_frames_here(attached, &thread);
+    if (HL_UNLIKELY(!favoured || !hl_gate_try_favoured(&hl_hooks_gate))) {
+        enter_slowly(favoured, attached, thread, block, size);
+        return;
+    }
+    const void *frame = hl_frames_current(thread);
+    if (HL_LIKELY(frame != NULL && frame != hl_hooks_this_thread.own_frame && hl_hooks_are_tracing())) {
+        hl_site_id site = site_at_spot(frame, size);
+        if (HL_LIKELY(site != 0 && hl_ledger_enter_quickly(&hl_hooks_ledger, (uintptr_t)block, size, site))) {
+            atomic_store_explicit(&hl_hooks_last_block, (uintptr_t)block, memory_order_relaxed);
+            hl_gate_leave_favoured(&hl_hooks_gate, true);
+            return;
+        }
+    }
+    enter_by_stack(thread, block, size);
+}
+
+static __attribute__((noinline)) void leave_in_gate(void *block)
+{
+    leave(&(call){.block = (uintptr_t)block});
+    hl_gate_leave_favoured(&hl_hooks_gate, true);
+}
+
+static __attribute__((noinline)) void leave_slowly(bool favoured, bool attached, PyThreadState *thread, void *block)
+{
+    visit_slowly(leave, favoured, attached, &(call){.thread = thread, .block = (uintptr_t)block});
+}
+
+HL_INLINE void leave_block(bool attached, void *block)
+{
+    PyThreadState *thread;
+    bool favoured = hl_frames_here(attached, &thread);
+    if (HL_UNLIKELY(!favoured || !hl_gate_try_favoured(&hl_hooks_gate)))
+        leave_slowly(favoured, attached, thread, block);
+    else if (HL_LIKELY(hl_hooks_are_tracing() && hl_ledger_leave_quickly(&hl_hooks_ledger, (uintptr_t)block)))
+        hl_gate_leave_favoured(&hl_hooks_gate, true);
+    else
+        leave_in_gate(block);
+}
+
 void hl_hooks_reattribute(uintptr_t block)
 {
     visit(reattribute, true, (void *)block, 0, NULL);
@@ -158,7 +224,7 @@ void hl_hooks_reattribute(uintptr_t block)
 HL_INLINE void *allocate(PyMemAllocatorDomain which, bool zeroed, size_t count, size_t size)
 {
     const PyMemAllocatorEx *original = original_of(which);
-    if (HL_UNLIKELY(hl_hooks_this_thread.inside || !hl_hooks_are_tracing())) {
+    if (HL_UNLIKELY(hl_hooks_this_thread.inside)) {
         hl_hooks_this_thread.probed = true;
         return zeroed ? original->calloc(original->ctx, count, size) : original->malloc(original->ctx, size);
     }
@@ -166,14 +232,14 @@ HL_INLINE void *allocate(PyMemAllocatorDomain which, bool zeroed, size_t count, 
     void *block = zeroed ? original->calloc(original->ctx, count, size) : original->malloc(original->ctx, size);
     hl_hooks_this_thread.inside = false;
     if (HL_LIKELY(block != NULL))
-        visit(enter, which != PYMEM_DOMAIN_RAW, block, count * size, NULL);
+        enter_block(which != PYMEM_DOMAIN_RAW, block, count * size);
     return block;
 }
 
 HL_INLINE void *reallocate(PyMemAllocatorDomain which, void *block, size_t size)
 {
     const PyMemAllocatorEx *original = original_of(which);
-    if (HL_UNLIKELY(hl_hooks_this_thread.inside || !hl_hooks_are_tracing()))
+    if (HL_UNLIKELY(hl_hooks_this_thread.inside))
         return original->realloc(original->ctx, block, size);
     bool attached = which != PYMEM_DOMAIN_RAW;
     detached old = {0};
@@ -191,12 +257,12 @@ HL_INLINE void *reallocate(PyMemAllocatorDomain which, void *block, size_t size)
 
 HL_INLINE void release(PyMemAllocatorDomain which, void *block)
 {
-    const PyMemAllocatorEx *original = original_of(which);
-    if (HL_UNLIKELY(block == NULL || hl_hooks_this_thread.inside || !hl_hooks_are_tracing())) {
-        original->free(original->ctx, block);
+    if (HL_UNLIKELY(block == NULL || hl_hooks_this_thread.inside)) {
+        original_of(which)->free(original_of(which)->ctx, block);
         return;
     }
-    visit(leave, which != PYMEM_DOMAIN_RAW, block, 0, NULL);
+    leave_block(which != PYMEM_DOMAIN_RAW, block);
+    const PyMemAllocatorEx *original = original_of(which);
     hl_hooks_this_thread.inside = true;
     original->free(original->ctx, block);
     hl_hooks_this_thread.inside = false;

@@ -127,6 +127,16 @@ def test_what_is_imported_after_is_traced():
     answer("-c", script, HEAPLEDGER="25")
 
 
+def test_a_program_that_is_traced_need_not_load_the_package(environment):
+    """The extension module suffices, and is the package's when that is imported after all."""
+    show = "import sys; print(sorted(name for name in sys.modules if name.startswith('heapledger')))"
+    done = python("-c", show, executable=environment.python, HEAPLEDGER="3")
+    assert (done.stdout.strip(), done.stderr) == ("['heapledger._ledger']", "")
+    use = "import sys; m = sys.modules['heapledger._ledger']; import heapledger; print(heapledger._ledger is m); " + OURS
+    done = python("-c", use, executable=environment.python, HEAPLEDGER="3")
+    assert (done.stdout.split(), done.stderr) == (["True", "True", "3"], "")
+
+
 def test_the_program_can_stop_and_start_again():
     script = """if True:
         import heapledger

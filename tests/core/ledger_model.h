@@ -72,7 +72,7 @@ static inline void enter(history *h, uint32_t at, uint64_t size)
     uint32_t stack = draw(h, STACKS), domain = domain_of(at);
     hl_site_id site = site_of(&h->ledger, stack, size, domain);
     uint64_t lost = h->ledger.lost;
-    hl_ledger_enter(&h->ledger, address_of(at), size, domain, site);
+    block_enters(&h->ledger, address_of(at), size, domain, site);
     model_forget(h, at); /* entered again without having left: released behind our back */
     if (h->ledger.lost != lost)
         return;
@@ -154,7 +154,7 @@ static inline void step(history *h)
     if (what < 450) {
         enter(h, at, draw(h, what % 4 == 0 ? 5000 : 64));
     } else if (what < 850) {
-        CHECK_EQUAL(hl_ledger_leave(&h->ledger, address_of(at), domain_of(at)), h->blocks[at].entered);
+        CHECK_EQUAL(block_leaves(&h->ledger, address_of(at), domain_of(at)), h->blocks[at].entered);
         model_forget(h, at);
     } else if (what < 930) {
         reallocate(h, at);

@@ -51,4 +51,16 @@ static inline uint32_t stack_of(const hl_book *book, hl_stack_id id)
     return hl_book_get_location(book, stack->locations[0])->line - 1;
 }
 
+/* A block comes and goes by the short way wherever that is open, as in the hooks. */
+static inline void block_enters(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain, hl_site_id site)
+{
+    if (domain != 0 || site == 0 || !hl_ledger_enter_quickly(ledger, address, size, site))
+        hl_ledger_enter(ledger, address, size, domain, site);
+}
+
+static inline bool block_leaves(hl_ledger *ledger, uintptr_t address, uint32_t domain)
+{
+    return (domain == 0 && hl_ledger_leave_quickly(ledger, address)) || hl_ledger_leave(ledger, address, domain);
+}
+
 #endif

@@ -49,8 +49,8 @@ static void sites_that_come_and_go_do_not_pile_up(void)
     for (uint64_t i = 0; i < 400000; i++) {
         hl_site_id site = site_of(ledger, (uint32_t)(i % STACKS), i, 0);
         CHECK_OR_RETURN(site != 0);
-        hl_ledger_enter(ledger, 0x550000001000, i, 0, site);
-        hl_ledger_leave(ledger, 0x550000001000, 0);
+        block_enters(ledger, 0x550000001000, i, 0, site);
+        block_leaves(ledger, 0x550000001000, 0);
         if (i % 50 == 0) /* a peak keeps what it counts; later ones are lower */
             hl_ledger_reset_peak(ledger);
         if (i == 100000)
@@ -73,17 +73,17 @@ static void a_snapshot_keeps_what_it_names(void)
     hl_ledger *ledger = &the_history.ledger;
     hl_snapshot *snapshot;
     for (uint32_t i = 0; i < STACKS; i++)
-        hl_ledger_enter(ledger, address_of(i * 8), 16, 0, site_of(ledger, i, 16, 0));
+        block_enters(ledger, address_of(i * 8), 16, 0, site_of(ledger, i, 16, 0));
     size_t room = hl_ledger_rows(ledger);
     CHECK_OR_RETURN(hl_snapshot_new(ledger->book, room, &snapshot) == HL_OK);
     CHECK_OR_RETURN(hl_ledger_fill(ledger, HL_LIVE, snapshot, room) == HL_OK);
     for (uint32_t i = 0; i < STACKS; i++)
-        CHECK(hl_ledger_leave(ledger, address_of(i * 8), 0));
+        CHECK(block_leaves(ledger, address_of(i * 8), 0));
     hl_ledger_reset_peak(ledger);
     for (uint64_t i = 0; i < 40000; i++) { /* makes the hand go round */
         hl_site_id site = site_of(ledger, 0, 1000 + i, 0);
-        hl_ledger_enter(ledger, 0x550000001000, 1000 + i, 0, site);
-        hl_ledger_leave(ledger, 0x550000001000, 0);
+        block_enters(ledger, 0x550000001000, 1000 + i, 0, site);
+        block_leaves(ledger, 0x550000001000, 0);
         hl_ledger_reset_peak(ledger);
     }
     CHECK_EQUAL(snapshot->row_count, STACKS);
@@ -108,7 +108,7 @@ static void a_dead_code_object_is_forgotten(void)
     for (int known = 0; known < 2; known++) { /* allocated before the ledger, or entered in it */
         uintptr_t code = 0x560000004000;
         if (known)
-            hl_ledger_enter(ledger, code, 300, 0, site_of(ledger, 1, 300, 0));
+            block_enters(ledger, code, 300, 0, site_of(ledger, 1, 300, 0));
         hl_string_id file, name;
         hl_code_id id;
         hl_location_id location;
@@ -120,7 +120,7 @@ static void a_dead_code_object_is_forgotten(void)
         CHECK_OR_RETURN(hl_codes_learn(&ledger->codes, ledger->book, id, code + 100, 7, &location) == HL_OK);
         CHECK_EQUAL(hl_codes_location(&ledger->codes, code + 100), location);
         CHECK_EQUAL(ledger->traced, known ? 300 : 0);
-        CHECK(hl_ledger_leave(ledger, code, 0));
+        CHECK(block_leaves(ledger, code, 0));
         CHECK(ledger->codes.generation != generation);
         CHECK_EQUAL(hl_codes_location(&ledger->codes, code + 100), 0);
         CHECK_EQUAL(hl_codes_find(&ledger->codes, code), 0);
@@ -230,14 +230,14 @@ static void temporaries_keep_their_sites(void)
     hl_ledger *ledger = &the_history.ledger;
     enum { LASTING = 20000, TEMPORARY = 10000, ROUNDS = 4, FIRST = 0x10000000, APART = 1 << 15 };
     for (uint64_t i = 0; i < LASTING; i++)
-        hl_ledger_enter(ledger, FIRST + i * APART, 1000 + i, 0, site_of(ledger, 1, 1000 + i, 0));
+        block_enters(ledger, FIRST + i * APART, 1000 + i, 0, site_of(ledger, 1, 1000 + i, 0));
     uint64_t retired = 0;
     for (int round = 0; round < ROUNDS; round++) {
         retired = ledger->sites.retired_blocks;
         for (uint64_t i = 0; i < TEMPORARY; i++) {
             uint64_t size = 1000000 + i;
-            hl_ledger_enter(ledger, FIRST / 2, size, 0, site_of(ledger, 2, size, 0));
-            CHECK_OR_RETURN(hl_ledger_leave(ledger, FIRST / 2, 0));
+            block_enters(ledger, FIRST / 2, size, 0, site_of(ledger, 2, size, 0));
+            CHECK_OR_RETURN(block_leaves(ledger, FIRST / 2, 0));
         }
     }
     CHECK_EQUAL(ledger->sites.retired_blocks, retired);
@@ -297,20 +297,44 @@ static void a_guess_must_be_right(void)
 /* A spot is void once a code object has died, or its site was reclaimed. */
 static void a_spot_is_void_in_another_generation(void)
 {
+    hl_ledger ledger;
+    CHECK_OR_RETURN(hl_ledger_open(&ledger, 1, 1) == HL_OK);
+    hl_cache *cache = &ledger.cache;
+    const hl_sites *sites = &ledger.sites;
+    enum { AT = 0x7f001230, SIZE = 48, NOW = 7 };
+    hl_site_id site = site_of(&ledger, 1, SIZE, 0);
+    CHECK_OR_RETURN(site != 0);
+    CHECK_EQUAL(hl_cache_find_spot(cache, sites, AT, SIZE, NOW), 0);
+    hl_cache_put_spot(cache, sites, AT, SIZE, NOW, site);
+    CHECK_EQUAL(hl_cache_find_spot(cache, sites, AT, SIZE, NOW), site);
+    CHECK_EQUAL(hl_cache_find_spot(cache, sites, AT + 2, SIZE, NOW), 0);
+    CHECK_EQUAL(hl_cache_find_spot(cache, sites, AT, SIZE + 1, NOW), 0);
+    CHECK_EQUAL(hl_cache_find_spot(cache, sites, AT, SIZE + (1 << 16), NOW), 0); /* the same key */
+    CHECK_EQUAL(hl_cache_find_spot(cache, sites, AT, SIZE, NOW + 1), 0);
+    hl_sites_at(sites, site)->life++;
+    CHECK_EQUAL(hl_cache_find_spot(cache, sites, AT, SIZE, NOW), 0);
+    hl_sites_at(sites, site)->life--;
+    for (uint32_t generation = NOW + 1; generation <= NOW + (1 << 16); generation++) { /* until the round comes again */
+        hl_cache_put_spot(cache, sites, AT + 2, SIZE, generation, site);
+        CHECK_EQUAL(hl_cache_find_spot(cache, sites, AT, SIZE, generation), 0);
+    }
+    hl_ledger_close(&ledger);
+}
+
+/* A site that has had as many lives as there are numbers for is not reclaimed any more. */
+static void a_last_life_does_not_end(void)
+{
     CHECK_OR_RETURN(begin(1));
     hl_ledger *ledger = &the_history.ledger;
-    const hl_sites *sites = &ledger->sites;
-    enum { AT = 0x7f001230, SIZE = 48, NOW = 7 };
-    hl_site_id site = site_of(ledger, 1, SIZE, 0);
-    CHECK_OR_RETURN(site != 0);
-    CHECK_EQUAL(hl_cache_find_spot(&ledger->cache, sites, AT, SIZE, NOW), 0);
-    hl_cache_put_spot(&ledger->cache, sites, AT, SIZE, NOW, site);
-    CHECK_EQUAL(hl_cache_find_spot(&ledger->cache, sites, AT, SIZE, NOW), site);
-    CHECK_EQUAL(hl_cache_find_spot(&ledger->cache, sites, AT + 2, SIZE, NOW), 0);
-    CHECK_EQUAL(hl_cache_find_spot(&ledger->cache, sites, AT, SIZE + 1, NOW), 0);
-    CHECK_EQUAL(hl_cache_find_spot(&ledger->cache, sites, AT, SIZE, NOW + 1), 0);
-    hl_sites_at(sites, site)->life++;
-    CHECK_EQUAL(hl_cache_find_spot(&ledger->cache, sites, AT, SIZE, NOW), 0);
+    enum { SIZE = 7 };
+    hl_site_id site = site_of(ledger, 1, SIZE, 0), other = site_of(ledger, 2, SIZE, 0);
+    CHECK_OR_RETURN(site != 0 && other != 0);
+    hl_sites_at(&ledger->sites, site)->life = HL_MOST_LIVES;
+    for (uint64_t size = 100; size < 100 + 4 * HL_FEW_SITES; size++)
+        CHECK(site_of(ledger, 3, size, 0) != 0);
+    CHECK_EQUAL(site_of(ledger, 1, SIZE, 0), site);
+    CHECK_EQUAL(hl_sites_at(&ledger->sites, site)->life, HL_MOST_LIVES);
+    CHECK(hl_sites_at(&ledger->sites, other)->life > 0);
     hl_ledger_close(ledger);
 }
 
@@ -321,13 +345,13 @@ static void inherited_blocks_are_told_apart(void)
     hl_ledger *ledger = &the_history.ledger;
     enum { SIZE = 64, FIRST = 0x100000 };
     for (uintptr_t i = 0; i < 3; i++)
-        hl_ledger_enter(ledger, FIRST + i * SIZE, SIZE, 0, site_of(ledger, 1, SIZE, 0));
+        block_enters(ledger, FIRST + i * SIZE, SIZE, 0, site_of(ledger, 1, SIZE, 0));
     uint64_t parent = ledger->origins.ids[0];
     hl_ledger_forked(ledger);
     CHECK_EQUAL(ledger->origins.forks, 1);
     hl_ledger_inherit(ledger);
-    hl_ledger_enter(ledger, FIRST + 3 * SIZE, SIZE, 0, site_of(ledger, 1, SIZE, 0));
-    CHECK(hl_ledger_leave(ledger, FIRST, 0));
+    block_enters(ledger, FIRST + 3 * SIZE, SIZE, 0, site_of(ledger, 1, SIZE, 0));
+    CHECK(block_leaves(ledger, FIRST, 0));
     hl_snapshot *snapshot;
     CHECK_OR_RETURN(hl_snapshot_new(ledger->book, 2, &snapshot) == HL_OK);
     CHECK_OR_RETURN(hl_ledger_fill(ledger, HL_LIVE, snapshot, hl_ledger_rows(ledger)) == HL_OK);
@@ -344,7 +368,7 @@ static void inherited_blocks_are_told_apart(void)
     hl_snapshot_drop(snapshot);
     for (int generation = 0; generation < 300; generation++)
         hl_ledger_inherit(ledger);
-    hl_ledger_enter(ledger, FIRST + 4 * SIZE, SIZE, 0, site_of(ledger, 1, SIZE, 0));
+    block_enters(ledger, FIRST + 4 * SIZE, SIZE, 0, site_of(ledger, 1, SIZE, 0));
     CHECK_EQUAL(ledger->origins.count, HL_MOST_ORIGINS);
     CHECK(hl_ledger_validate(ledger) == NULL);
     hl_ledger_close(ledger);
@@ -356,7 +380,7 @@ static void the_validator_sees_each_broken_invariant(void)
     CHECK_OR_RETURN(begin(1));
     hl_ledger *ledger = &the_history.ledger;
     hl_site_id site = site_of(ledger, 1, 48, 0);
-    hl_ledger_enter(ledger, address_of(0), 48, 0, site);
+    block_enters(ledger, address_of(0), 48, 0, site);
     CHECK(hl_ledger_validate(ledger) == NULL);
     ledger->traced++;
     CHECK(hl_ledger_validate(ledger) != NULL);
@@ -380,5 +404,5 @@ CHECK_MAIN(TEST(random_histories_agree_with_the_model), TEST(failing_memory_only
            TEST(a_snapshot_keeps_what_it_names), TEST(a_dead_code_object_is_forgotten),
            TEST(the_cache_compares_whole_keys), TEST(the_cache_grows_with_the_sites),
            TEST(neighbouring_lines_do_not_drive_each_other_out), TEST(temporaries_keep_their_sites),
-           TEST(a_guess_must_be_right), TEST(a_spot_is_void_in_another_generation),
+           TEST(a_guess_must_be_right), TEST(a_spot_is_void_in_another_generation), TEST(a_last_life_does_not_end),
            TEST(inherited_blocks_are_told_apart), TEST(the_validator_sees_each_broken_invariant))

@@ -181,7 +181,7 @@ static void enter(uint32_t block)
     uint32_t key;
     hl_site_id site = any_site(block, size, &key);
     CHECK_OR_RETURN(site != 0);
-    hl_ledger_enter(&the.ledger, address_of(block), size, domain_of(block), site);
+    block_enters(&the.ledger, address_of(block), size, domain_of(block), site);
     note(LEAVE, the.keys[block]); /* entered again without having left: released behind our back */
     note(ENTER, key);
     the.keys[block] = key;
@@ -189,7 +189,7 @@ static void enter(uint32_t block)
 
 static void leave(uint32_t block)
 {
-    bool left = hl_ledger_leave(&the.ledger, address_of(block), domain_of(block));
+    bool left = block_leaves(&the.ledger, address_of(block), domain_of(block));
     CHECK_EQUAL(left, the.keys[block] != NOT_ENTERED);
     note(LEAVE, the.keys[block]);
     the.keys[block] = NOT_ENTERED;
@@ -323,10 +323,10 @@ static void a_tie_does_not_move_the_peak(void)
 {
     CHECK_OR_RETURN(begin(1, STACKS, MOST_SIZES, MOST_BLOCKS));
     hl_ledger *ledger = &the.ledger;
-    hl_ledger_enter(ledger, address_of(0), 30, 0, site_of(ledger, 1, 30, 0));
-    hl_ledger_leave(ledger, address_of(0), 0);
-    hl_ledger_enter(ledger, address_of(0), 30, 0, site_of(ledger, 2, 30, 0)); /* a tie, under another stack */
-    hl_ledger_enter(ledger, address_of(1), 0, 0, site_of(ledger, 3, 0, 0));   /* empty: a tie again */
+    block_enters(ledger, address_of(0), 30, 0, site_of(ledger, 1, 30, 0));
+    block_leaves(ledger, address_of(0), 0);
+    block_enters(ledger, address_of(0), 30, 0, site_of(ledger, 2, 30, 0)); /* a tie, under another stack */
+    block_enters(ledger, address_of(1), 0, 0, site_of(ledger, 3, 0, 0));   /* empty: a tie again */
     hl_snapshot *snapshot;
     CHECK_OR_RETURN(hl_snapshot_new(ledger->book, 10, &snapshot) == HL_OK);
     CHECK_OR_RETURN(hl_ledger_fill(ledger, HL_PEAK, snapshot, 10) == HL_OK);

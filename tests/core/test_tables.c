@@ -129,7 +129,7 @@ static void pieces_do_not_overlap_and_come_zeroed(void)
             size_t size = check_below(&seed, check_below(&seed, 50) == 0 ? 100000 : 700);
             pieces[at].bytes = hl_pool_alloc(pool, size);
             pieces[at].size = size;
-            CHECK_OR_RETURN(pieces[at].bytes != NULL && (uintptr_t)pieces[at].bytes % 16 == 0);
+            CHECK_OR_RETURN(pieces[at].bytes != NULL && (uintptr_t)pieces[at].bytes % (size > 8 ? 16 : 8) == 0);
             for (size_t i = 0; i < size; i++)
                 CHECK_OR_RETURN(pieces[at].bytes[i] == 0);
             memset(pieces[at].bytes, (int)(at % 255) + 1, size);

@@ -64,7 +64,7 @@ static void enter(worker *w, block *b)
     b->size = 16 + check_below(&w->seed, 2000);
     b->stack = check_below(&w->seed, STACKS);
     bool fast = go_in(w);
-    hl_ledger_enter(&ledger, b->address, b->size, 0, site_of(&ledger, b->stack, b->size, 0));
+    block_enters(&ledger, b->address, b->size, 0, site_of(&ledger, b->stack, b->size, 0));
     go_out(w, fast);
     w->entered[b->stack] += b->size;
 }
@@ -79,7 +79,7 @@ static void leave(worker *w, const block *b)
     fast = go_in(w);
     if (site != 0 && ledger.era == era)
         hl_ledger_reattach(&ledger, b->address, site);
-    bool there = hl_ledger_leave(&ledger, b->address, 0);
+    bool there = block_leaves(&ledger, b->address, 0);
     go_out(w, fast);
     if (there) {
         w->left[b->stack] += b->size;

@@ -147,7 +147,7 @@ static void leave(uint32_t block)
 {
     if (the.keys[block] == NOT_ENTERED)
         return;
-    CHECK(hl_ledger_leave(&the.ledger, address_of(block), 0));
+    CHECK(block_leaves(&the.ledger, address_of(block), 0));
     note(-1, the.keys[block]);
     the.keys[block] = NOT_ENTERED;
 }
@@ -158,7 +158,7 @@ static void enter(uint32_t block)
     leave(block);
     hl_site_id site = site_of(&the.ledger, key / SIZES, size_in(key), 0);
     CHECK_OR_RETURN(site != 0);
-    hl_ledger_enter(&the.ledger, address_of(block), size_in(key), 0, site);
+    block_enters(&the.ledger, address_of(block), size_in(key), 0, site);
     note(1, key);
     the.keys[block] = key;
 }
@@ -310,8 +310,8 @@ static void too_little_room(void)
 static void pass_by(uint64_t size, int times)
 {
     for (int i = 0; i < times; i++) {
-        hl_ledger_enter(&the.ledger, address_of(0), size, 0, site_of(&the.ledger, 0, size, 0));
-        CHECK(hl_ledger_leave(&the.ledger, address_of(0), 0));
+        block_enters(&the.ledger, address_of(0), size, 0, site_of(&the.ledger, 0, size, 0));
+        CHECK(block_leaves(&the.ledger, address_of(0), 0));
     }
 }
 

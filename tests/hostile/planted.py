@@ -48,10 +48,12 @@ BUGS = [
         "raw_threads",
         "a block leaves the ledger after it was freed",
         "src/cpython/hooks.c",
-        "    visit(leave, which != PYMEM_DOMAIN_RAW, block, 0, NULL);\n    hl_hooks_this_thread.inside = true;\n"
+        "    leave_block(which != PYMEM_DOMAIN_RAW, block);\n"
+        "    const PyMemAllocatorEx *original = original_of(which);\n    hl_hooks_this_thread.inside = true;\n"
         "    original->free(original->ctx, block);\n    hl_hooks_this_thread.inside = false;\n",
+        "    const PyMemAllocatorEx *original = original_of(which);\n"
         "    hl_hooks_this_thread.inside = true;\n    original->free(original->ctx, block);\n"
-        "    hl_hooks_this_thread.inside = false;\n    visit(leave, which != PYMEM_DOMAIN_RAW, block, 0, NULL);\n",
+        "    hl_hooks_this_thread.inside = false;\n    leave_block(which != PYMEM_DOMAIN_RAW, block);\n",
     ),
     Bug(
         "forks",
@@ -129,8 +131,10 @@ BUGS = [
         "observers",
         "a block goes back to the allocator of another domain",
         "src/cpython/hooks.c",
-        "    visit(leave, which != PYMEM_DOMAIN_RAW, block, 0, NULL);\n",
-        "    visit(leave, which != PYMEM_DOMAIN_RAW, block, 0, NULL);\n    original = original_of(PYMEM_DOMAIN_RAW);\n",
+        "    const PyMemAllocatorEx *original = original_of(which);\n    hl_hooks_this_thread.inside = true;\n"
+        "    original->free(",
+        "    const PyMemAllocatorEx *original = original_of(PYMEM_DOMAIN_RAW);\n"
+        "    hl_hooks_this_thread.inside = true;\n    original->free(",
     ),
     Bug(
         "failing",
@@ -183,8 +187,8 @@ BUGS = [
     Bug(
         "fuzz_ledger",
         "a block that takes another's address leaves that one in the totals",
-        "src/core/ledger.h",
-        "    if (HL_UNLIKELY(stale.site != 0))\n        hl_ledger_count_out(ledger, stale.address, stale.site);\n",
+        "src/core/ledger.c",
+        "    if (HL_UNLIKELY(stale.site != 0))\n        count_out(ledger, stale.address, stale.site);\n",
         "",
         "fuzz_ledger",
     ),
@@ -234,9 +238,9 @@ BUGS = [
     Bug(
         "gh_125703",
         "a block that is freed stays in the totals",
-        "src/cpython/hooks.c",
-        "        hl_ledger_leave(&hl_hooks_ledger, c->block, 0);\n",
-        "        (void)hl_ledger_detach(&hl_hooks_ledger, c->block);\n",
+        "src/core/ledger.h",
+        "    ledger->traced -= site->size;\n    return true;\n",
+        "    return true;\n",
         "record",
     ),
     Bug(
