@@ -47,6 +47,11 @@ TESTS = {
     "spawn": "test_multiprocessing_spawn",
     "forkserver": "test_multiprocessing_forkserver",
 }
+# Tests that are not run, each with the reason.
+LEFT_OUT = {
+    "test_print_exception_gh_102056": "the interrupt it waits for may get lost at the recursion limit, and it never "
+    "ends: seen on 3.12 and 3.13 without heapledger, on 3.13 also with it",
+}
 # Builds of 3.11 and 3.12 may lack the modules that call the tests of multiprocessing, though not the tests.
 MULTIPROCESSING = """
 from test import _test_multiprocessing
@@ -155,6 +160,8 @@ class Outcomes:
         results = pathlib.Path(folder, "results.xml")
         results.unlink(missing_ok=True)
         program = ["-m", "test", "--junit-xml", str(results), *(["-m", only] if only else [])]
+        for test in LEFT_OUT:
+            program += ["--ignore", f"*.{test}"]
         program += ["--testdir", str(tests), f"{TESTS[name]}.test_all"] if tests else [TESTS[name]]
         done, self.written, self.left = execute(program, folder, traced)
         self.status = done.returncode
