@@ -216,20 +216,23 @@ typedef struct {
     size_t own, others;
 } file_counts;
 
-/* The other files of this run, as far as processes have written them, and a pattern for all of them. */
+/* The other files of this run, as far as processes have written them, and a pattern for all of them. Files of a series
+ * have a part more, which the pattern of the others may have no place for: %p at the front, or only in the suffix. */
 static file_counts count_files(const hl_run_options *options, const char *own, char pattern[PATH_MAX])
 {
-    char folder[PATH_MAX], path[PATH_MAX];
+    char folder[PATH_MAX], path[PATH_MAX], of_series[PATH_MAX];
     file_counts counts = {0};
-    if (!make_name(options, "*", false, "", pattern))
+    bool all_match = true;
+    if (!make_name(options, "*", false, "", pattern) || !make_name(options, "*", false, "-*", of_series))
         return counts;
-    const char *slash = strrchr(pattern, '/');
-    memcpy(folder, pattern, (size_t)(slash - pattern) + 1);
-    folder[slash - pattern + 1] = '\0';
+    size_t length = (size_t)(strrchr(pattern, '/') - pattern) + 1;
+    memcpy(folder, pattern, length);
+    folder[length] = '\0';
     DIR *entries = opendir(folder);
     for (struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;) {
         struct stat file;
-        if (fnmatch(slash + 1, entry->d_name, 0) != 0 ||
+        bool matches = fnmatch(pattern + length, entry->d_name, 0) == 0;
+        if ((!matches && fnmatch(of_series + length, entry->d_name, 0) != 0) ||
             snprintf(path, sizeof path, "%s%s", folder, entry->d_name) >= (int)sizeof path || strcmp(path, own) == 0)
             continue;
         if (stat(path, &file) != 0 || !S_ISREG(file.st_mode) || file.st_mtime < options->began)
@@ -238,9 +241,12 @@ static file_counts count_files(const hl_run_options *options, const char *own, c
             counts.own++;
         else
             counts.others++;
+        all_match &= matches;
     }
     if (entries != NULL)
         (void)closedir(entries);
+    if (!all_match)
+        (void)make_name(options, "*", false, "*", pattern); /* shorter than of_series */
     return counts;
 }
 

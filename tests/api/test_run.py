@@ -269,7 +269,16 @@ def test_summary(folder):
         assert re.fullmatch(rf" +{re.escape(size)} MiB  {script}:{lineno}", line)
 
 
-@pytest.mark.parametrize("template, pattern", [("x.hlsnap", "x-*.hlsnap"), ("x-%p.hlsnap", "x-*.hlsnap"), ("x", "x-*")])
+@pytest.mark.parametrize(
+    "template, pattern",
+    [
+        ("x.hlsnap", "x-*.hlsnap"),
+        ("x-%p.hlsnap", "x-*.hlsnap"),
+        ("x", "x-*"),
+        ("x.%p", "x*.*"),
+        ("%p-x.hlsnap", "*-x*.hlsnap"),
+    ],
+)
 def test_summary_tells_processes_apart(folder, template, pattern):
     """Files of a series, and of what a program was before os.exec, are its own."""
     series = "os.kill(os.getpid(), 12); os.kill(os.getpid(), 12)"
@@ -279,7 +288,7 @@ def test_summary_tells_processes_apart(folder, template, pattern):
     for given, said in (("alone", "2 more of this process"), ("fork", "2 more of this process, 2 of other processes")):
         lines = folder.traced(name, given, options=options).err.splitlines()
         assert lines[1] == f"heapledger: {said}: {folder.path}/{pattern}", lines
-        for path in folder.path.glob("x*"):
+        for path in [*folder.path.glob("x*"), *folder.path.glob("*-x*")]:
             path.unlink()
     replace = f"import os, sys\nos.execv(sys.executable, [sys.executable, {name!r}, 'fork'])\n"
     lines = folder.traced(folder.script(replace, "before.py"), options=options).err.splitlines()

@@ -1,10 +1,12 @@
 /* test_hlsnap_hostile.c: .hlsnap files made up to do harm, and files of other versions, section by section. */
 
 #include <stdlib.h>
+#include <time.h>
 
 #include "../../src/core/hlsnap_bytes.h"
 #include "check.h"
 #include "hlsnap_same.h"
+#include "unmixed.h"
 
 typedef struct {
     const char *kind;
@@ -350,5 +352,69 @@ static void frames_are_bounded_by_bytes(void)
     drop_content(&content);
 }
 
+/* --- 202,500 names of files, all of one hash in a book without a secret --- */
+
+enum { HALVES = 450, HALF = 16, ASCII_TRIES = 1 << 20 };
+#define EACH_BYTE(value) (UINT64_C(0x0101010101010101) * (value))
+
+/* Halves of names, in ASCII, each of which takes the hash from `before` to `after`. */
+static bool choose_halves(uint64_t before, uint64_t after, char halves[HALVES][HALF])
+{
+    uint32_t count = 0;
+    for (uint64_t i = 0; i < ASCII_TRIES && count < HALVES; i++) {
+        uint64_t first = hl_mix(i) & EACH_BYTE(0x7f), second = hl_mix(before ^ first) ^ unmixed(after);
+        if ((second & EACH_BYTE(0x80)) != 0)
+            continue;
+        memcpy(halves[count], &first, 8);
+        memcpy(halves[count++] + 8, &second, 8);
+    }
+    return count == HALVES;
+}
+
+/* The processor time it takes to read a file with every first half before every second half; 0: it was not read. */
+static double seconds_to_read(char first[HALVES][HALF], char second[HALVES][HALF])
+{
+    hl_hlsnap_buffer names = {0};
+    hl_hlsnap_add_varint(&names, HALVES * HALVES);
+    for (int i = 0; i < HALVES * HALVES; i++) {
+        bool shares = i % HALVES != 0;
+        hl_hlsnap_add_varint(&names, shares ? HALF : 0);
+        hl_hlsnap_add_varint(&names, shares ? HALF : 2 * HALF);
+        if (!shares)
+            hl_hlsnap_add_bytes(&names, first[i / HALVES], HALF);
+        hl_hlsnap_add_bytes(&names, second[i % HALVES], HALF);
+    }
+    part parts[PLAIN];
+    put_in_place(parts, &(part){"FILE", names.bytes, names.length});
+    clock_t began = clock();
+    bool read = is_read(0, parts, PLAIN);
+    clock_t ended = clock();
+    hl_os_free(names.bytes);
+    return read ? (double)(ended - began + 1) / CLOCKS_PER_SEC : 0;
+}
+
+/* Names that collide are read as fast as others. With one chain for all it would be twenty billion comparisons. */
+static void names_that_collide_take_no_longer(void)
+{
+    enum { AT_MOST = 10, MIDDLE = 1, END = 2 };
+    static char first[HALVES][HALF], second[HALVES][HALF];
+    CHECK_OR_RETURN(choose_halves(2 * HALF, MIDDLE, first) && choose_halves(MIDDLE, END, second));
+    char name[2 * HALF];
+    uint32_t hash = (uint32_t)hl_mix(END); /* of the bytes that are left after the last whole word: none */
+    for (int i = 0; i < HALVES; i++) {
+        memcpy(name, first[i], HALF);
+        memcpy(name + HALF, second[HALVES - 1 - i], HALF);
+        CHECK_EQUAL(hl_hash_bytes(0, name, sizeof name), hash);
+    }
+    double colliding = seconds_to_read(first, second);
+    for (int i = 0; i < HALVES; i++) {
+        first[i][0] ^= 1;
+        second[i][0] ^= 1;
+    }
+    double others = seconds_to_read(first, second);
+    if (!CHECK(colliding > 0 && others > 0 && colliding < AT_MOST * others))
+        printf("%f seconds, and %f for names that do not collide\n", colliding, others);
+}
+
 CHECK_MAIN(TEST(offences_are_named), TEST(extremes_are_read), TEST(doubles_are_one), TEST(sections_stand_in_order),
-           TEST(versions_are_told_apart), TEST(frames_are_bounded_by_bytes))
+           TEST(versions_are_told_apart), TEST(frames_are_bounded_by_bytes), TEST(names_that_collide_take_no_longer))
