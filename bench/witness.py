@@ -18,11 +18,9 @@ def start():
 
 def tracer():
     """Who traces this process, as harness.MODES calls it."""
-    if "heapledger" in sys.modules:
-        import heapledger
-
-        if heapledger.is_tracing() and heapledger.get_traced_memory()[1] > 0:
-            return f"heapledger-{heapledger.get_traceback_limit()}"
+    ledger = sys.modules.get("heapledger._ledger")  # the variable loads no more than that
+    if ledger is not None and ledger.is_tracing() and ledger.get_traced_memory()[1] > 0:
+        return f"heapledger-{ledger.get_traceback_limit()}"
     import _tracemalloc
 
     return f"stdlib-{_tracemalloc.get_traceback_limit()}" if _tracemalloc.is_tracing() else "untraced"
