@@ -105,6 +105,7 @@ bench-snapshots:
 bench-peers:
 	$(with) $(PYTHON) python bench/peers.py
 	$(with) $(PYTHON) python bench/suite.py
+	$(with) $(PYTHON) python bench/inside.py
 
 real-programs:
 	$(with) $(PYTHON) python tests/programs/run.py $(PROGRAMS)

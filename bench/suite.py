@@ -56,6 +56,12 @@ def folder_of(environment, benchmark):
     return environment.packages / "pyperformance" / "data-files" / "benchmarks" / f"bm_{benchmark}"
 
 
+def extra_options(folder):
+    """What the script of the benchmark in `folder` wants to be called with."""
+    with open(folder / "pyproject.toml", "rb") as file:
+        return tomllib.load(file)["tool"]["pyperformance"].get("extra_opts", [])
+
+
 def times_of(results):
     """{name: mean of values} of what pyperf wrote."""
     return {
@@ -81,15 +87,13 @@ def memory_of(testimonies, mode):
 def measure(environment, mode, benchmark):
     """One turn."""
     folder = folder_of(environment, benchmark)
-    with open(folder / "pyproject.toml", "rb") as file:
-        extra = tomllib.load(file)["tool"]["pyperformance"].get("extra_opts", [])
     with tempfile.TemporaryDirectory(prefix="heapledger-suite-") as out:
         said = pathlib.Path(out, "said")
         said.mkdir()
         variables = {**MODES[mode], witness.VARIABLE: str(said)}
         path = pathlib.Path(out, "results.json")
         options = [*FAST, "--inherit-environ", ",".join(variables), "--output", path]
-        command = [environment.python, "-u", folder / "run_benchmark.py", *extra, *options]
+        command = [environment.python, "-u", folder / "run_benchmark.py", *extra_options(folder), *options]
         given = {name: os.environ[name] for name in ("HOME", "PATH") if name in os.environ}
         start = time.perf_counter()
         done = subprocess.run(command, capture_output=True, text=True, env=given | variables, cwd=out)
