@@ -48,7 +48,7 @@ def keep(capture):
 
 def start_with_the_interpreter():
     """The variable starts the tracer, in a child that never imports heapledger by itself."""
-    script = "import sys; m = sys.modules['heapledger']; print(m.is_tracing(), m.get_traceback_limit())"
+    script = "import sys; m = sys.modules['heapledger._ledger']; print(m.is_tracing(), m.get_traceback_limit())"
     assert run("-c", script, HEAPLEDGER="5") == "True 5\n"
 
 

@@ -67,23 +67,15 @@ void hl_cache_put(hl_cache *cache, const hl_key *key, hl_site_id site, uint32_t 
     place[0] = (hl_cache_entry){.hash = hash, .version = key->version, .site = site, .life = life, .stack = stack};
 }
 
-/* Make all spots void. */
-static void begin_round(hl_cache *cache, uint32_t generation)
+void hl_cache_put_spot(hl_cache *cache, const hl_sites *sites, uintptr_t instruction, uint64_t size, uint32_t *round,
+                       hl_site_id site)
 {
-    cache->round += HL_MOST_LIVES + 1;
-    if (cache->round == 0) /* all rounds have been: what is left of them must go */
+    if (*round == 0) {
         hl_os_discard(cache->spots, SPOT_BYTES);
-    cache->generation = generation;
-}
-
-void hl_cache_put_spot(hl_cache *cache, const hl_sites *sites, uintptr_t instruction, uint64_t size,
-                       uint32_t generation, hl_site_id site)
-{
-    if (cache->generation != generation)
-        begin_round(cache, generation);
+        *round = HL_CODES_ROUND;
+    }
     uint64_t key = hl_cache_spot_key(instruction, size);
-    *hl_cache_spot(cache, key) =
-        (hl_spot){.key = key, .site = site, .stamp = cache->round | hl_sites_at(sites, site)->life};
+    *hl_cache_spot(cache, key) = (hl_spot){.key = key, .site = site, .stamp = *round | hl_sites_at(sites, site)->life};
 }
 
 size_t hl_cache_memory(const hl_cache *cache)

@@ -5,8 +5,8 @@
  * entry is void when its site was reclaimed (`life`).
  *
  * With a frame limit of 1 the instruction that allocates says where the block belongs, and neither locations nor hash
- * need be looked at: spots are the cache for that, in front of the other. All spots are void when a code object has died
- * (`generation`), for then an instruction may have another meaning: those of each generation have a round of their own.
+ * need be looked at: spots are the cache for that, in front of the other. All spots are void when a code object has died,
+ * for then an instruction may have another meaning: each time a new round of spots begins (codes.h).
  *
  * Once there are so many sites that the cache's places are far away for the processor, a guess comes first: the site that
  * came after the last one, the last time (hl_ledger_guess). It is compared like any other.
@@ -21,6 +21,7 @@
 
 #include <string.h>
 
+#include "codes.h"
 #include "sites.h"
 
 /* What a site is looked up by. */
@@ -46,21 +47,19 @@ enum { HL_CACHE_WAYS = 2 };
 typedef struct {
     uint64_t key; /* of instruction and size: see hl_cache_spot_key. 0: empty */
     hl_site_id site;
-    uint32_t stamp; /* the cache's round and the site's life */
+    uint32_t stamp; /* its round and the site's life */
 } hl_spot;
 
 enum { HL_SPOTS_LOG2 = 13 };
 
 typedef struct {
     hl_cache_entry *entries;
-    uint32_t log2;       /* of the number of places */
-    uint32_t largest;    /* it may become */
-    bool far;            /* it has outgrown the processor's nearer caches */
-    hl_spot *spots;      /* 2^HL_SPOTS_LOG2; NULL: the frame limit is not 1 */
-    uint32_t round;      /* of the spots that are not void: a multiple of 2^16, above any site's life */
-    uint32_t generation; /* of that round */
-    hl_site_id last;     /* the site that was found last; 0: none */
-    hl_stack_id stack;   /* of the key of this `version` */
+    uint32_t log2;     /* of the number of places */
+    uint32_t largest;  /* it may become */
+    bool far;          /* it has outgrown the processor's nearer caches */
+    hl_spot *spots;    /* 2^HL_SPOTS_LOG2; NULL: the frame limit is not 1 */
+    hl_site_id last;   /* the site that was found last; 0: none */
+    hl_stack_id stack; /* of the key of this `version` */
     uint64_t version;
 } hl_cache;
 
@@ -128,20 +127,25 @@ static inline hl_spot *hl_cache_spot(const hl_cache *cache, uint64_t key)
     return cache->spots + ((key * 0x9e3779b97f4a7c15u) >> (64 - HL_SPOTS_LOG2));
 }
 
-/* The site of a block of `size` bytes allocated at `instruction`, by the codes' `generation`. 0: not known. */
+/* The site of a block of `size` bytes allocated at `instruction`, by the spots of the codes' `round`. 0: not known. */
 HL_INLINE hl_site_id hl_cache_find_spot(const hl_cache *cache, const hl_sites *sites, uintptr_t instruction,
-                                        uint64_t size, uint32_t generation)
+                                        uint64_t size, uint32_t round)
 {
     uint64_t key = hl_cache_spot_key(instruction, size);
     const hl_spot *spot = hl_cache_spot(cache, key);
-    if (HL_UNLIKELY(spot->key != key || cache->generation != generation))
+    if (HL_UNLIKELY(spot->key != key))
         return 0;
     const hl_site *site = hl_sites_at(sites, spot->site);
-    return HL_LIKELY(site->size == size && spot->stamp == (cache->round | site->life)) ? spot->site : 0;
+    if (HL_UNLIKELY(site->size != size || spot->stamp != (round | site->life)))
+        return 0;
+    if (spot->site == 0)
+        __builtin_unreachable(); /* so that nobody asks again */
+    return spot->site;
 }
 
-void hl_cache_put_spot(hl_cache *cache, const hl_sites *sites, uintptr_t instruction, uint64_t size,
-                       uint32_t generation, hl_site_id site);
+/* A round of 0 means that all rounds have been: the spots are cleared, and *round is the first again. */
+void hl_cache_put_spot(hl_cache *cache, const hl_sites *sites, uintptr_t instruction, uint64_t size, uint32_t *round,
+                       hl_site_id site);
 
 /* `locations` are those of the site's stack. */
 void hl_cache_put(hl_cache *cache, const hl_key *key, hl_site_id site, uint32_t life, const hl_location_id *locations);

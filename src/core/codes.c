@@ -15,7 +15,7 @@ static uint32_t hash_address(uintptr_t address)
 
 hl_status hl_codes_open(hl_codes *codes)
 {
-    *codes = (hl_codes){.generation = 1};
+    *codes = (hl_codes){.generation = 1, .round = HL_CODES_ROUND};
     hl_status status = hl_table_open(&codes->codes, sizeof(hl_code), MOST_CODES, true);
     if (status == HL_OK)
         status = hl_table_open(&codes->instructions, sizeof(hl_instruction), MOST_INSTRUCTIONS, true);
@@ -114,6 +114,7 @@ static void forget(hl_codes *codes, hl_book *book, hl_code_id id)
     hl_table_remove(&codes->codes, id);
     if (++codes->generation == 0)
         codes->generation = 1; /* 0 means no generation */
+    codes->round += HL_CODES_ROUND;
 }
 
 void hl_codes_forget(hl_codes *codes, hl_book *book, uintptr_t address)

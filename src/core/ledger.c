@@ -124,11 +124,22 @@ static hl_status side_put(hl_ledger *ledger, uintptr_t address, uint32_t domain,
 
 /* Blocks. */
 
+static void count_new(hl_ledger *ledger, hl_site_id id)
+{
+    hl_site *site = hl_sites_at(&ledger->sites, id);
+    if (!site->hidden) {
+        hl_ledger_count_in(ledger, site);
+        return;
+    }
+    hl_site_save(site, ledger->epoch);
+    site->allocated++;
+}
+
 static void count_out(hl_ledger *ledger, uintptr_t address, hl_site_id id)
 {
     hl_site *site = hl_sites_at(&ledger->sites, id);
     hl_site_save(site, ledger->epoch);
-    site->live--;
+    site->freed++;
     if (HL_LIKELY(!site->hidden))
         ledger->traced -= site->size;
     if (HL_UNLIKELY(site->holds_code))
@@ -162,7 +173,7 @@ void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32
         hl_ledger_leave(ledger, address, domain); /* what stood there is gone all the same */
         return;
     }
-    hl_ledger_count_new(ledger, site);
+    count_new(ledger, site);
 }
 
 bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain)
@@ -189,7 +200,7 @@ void hl_ledger_reattribute(hl_ledger *ledger, uintptr_t address, hl_site_id site
         return;
     *slot = (*slot & ~HL_MAP_MOST_SITES) | site;
     count_out(ledger, address, old);
-    hl_ledger_count_new(ledger, site);
+    count_new(ledger, site);
 }
 
 hl_site_id hl_ledger_find(const hl_ledger *ledger, uintptr_t address, uint32_t domain)
@@ -238,7 +249,7 @@ hl_status hl_ledger_watch_code(hl_ledger *ledger, uintptr_t address)
     }
     hl_status status = put(ledger, address, CODE_BLOCK_SIZE, 0, ledger->old_code);
     if (status == HL_OK)
-        hl_ledger_count_in(ledger, hl_sites_at(&ledger->sites, ledger->old_code));
+        count_new(ledger, ledger->old_code);
     return status;
 }
 
@@ -318,7 +329,7 @@ static uint64_t count_at(const hl_site *site, hl_moment moment, uint64_t epoch)
     case HL_MOMENTS:
         break;
     }
-    return site->live;
+    return hl_site_live(site);
 }
 
 static void describe(const hl_ledger *ledger, hl_moment moment, hl_snapshot *snapshot)
@@ -472,16 +483,17 @@ const char *hl_ledger_validate(const hl_ledger *ledger)
                 wrong = "a block is entered under a reclaimed site";
             continue;
         }
-        if (blocks[id] > site->live)
+        uint64_t alive = hl_site_live(site);
+        if (blocks[id] > alive)
             wrong = "a site has fewer live blocks than entries";
-        missing += site->live - blocks[id];
-        live += site->live;
+        missing += alive - blocks[id];
+        live += alive;
         if (site->hidden)
             continue;
-        traced += site->live * site->size;
+        traced += alive * site->size;
         peak += hl_site_at_peak(site, ledger->epoch) * site->size;
-        if (site->live > site->allocated)
-            wrong = "a site has more live blocks than were allocated";
+        if (site->freed > site->allocated)
+            wrong = "more blocks have left a site than were entered";
     }
     hl_os_free(blocks);
     if (wrong != NULL)

@@ -59,7 +59,8 @@ hl_site_id hl_ledger_own_site(hl_ledger *ledger, uint64_t size);
 
 /* Enter a block under a site; `site` 0 counts a lost record. Whatever stood at the address is closed first. */
 void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain, hl_site_id site);
-/* The same in domain 0 where nothing need be made ready or closed for it. False: nothing has changed. */
+/* The same in domain 0, under a site that is not hidden, where nothing need be made ready or closed for it. False: nothing
+ * has changed. */
 HL_INLINE bool hl_ledger_enter_quickly(hl_ledger *ledger, uintptr_t address, uint64_t size, hl_site_id site);
 /* Remove a block. False when it is not entered. */
 bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain);
@@ -166,12 +167,11 @@ HL_INLINE hl_site_id hl_ledger_cached(hl_ledger *ledger, const hl_key *key)
     return entry->site;
 }
 
+/* A block more under a site that is not hidden. */
 static inline void hl_ledger_count_in(hl_ledger *ledger, hl_site *site)
 {
     hl_site_save(site, ledger->epoch);
-    site->live++;
-    if (HL_UNLIKELY(site->hidden))
-        return;
+    site->allocated++;
     ledger->traced += site->size;
     if (ledger->traced > ledger->peak) {
         ledger->peak = ledger->traced;
@@ -179,18 +179,11 @@ static inline void hl_ledger_count_in(hl_ledger *ledger, hl_site *site)
     }
 }
 
-static inline void hl_ledger_count_new(hl_ledger *ledger, hl_site_id id)
-{
-    hl_site *site = hl_sites_at(&ledger->sites, id);
-    site->allocated++;
-    hl_ledger_count_in(ledger, site);
-}
-
 HL_INLINE bool hl_ledger_enter_quickly(hl_ledger *ledger, uintptr_t address, uint64_t size, hl_site_id site)
 {
     if (HL_UNLIKELY(!hl_map_is_plain(address) || !hl_map_put_quickly(&ledger->map, hl_map_plain(address), size, site)))
         return false;
-    hl_ledger_count_new(ledger, site);
+    hl_ledger_count_in(ledger, hl_sites_at(&ledger->sites, site));
     return true;
 }
 
@@ -204,7 +197,7 @@ HL_INLINE bool hl_ledger_leave_quickly(hl_ledger *ledger, uintptr_t address)
         return false;
     hl_map_take_from(&place);
     hl_site_save(site, ledger->epoch);
-    site->live--;
+    site->freed++;
     ledger->traced -= site->size;
     return true;
 }

@@ -15,8 +15,8 @@ void hl_sites_close(hl_sites *sites)
 
 static bool is_dead(hl_site *site, uint64_t epoch)
 {
-    if (!site->in_use || site->live != 0 || hl_site_at_peak(site, epoch) != 0 || (site->hidden && site->holds_code) ||
-        site->life == HL_MOST_LIVES)
+    if (!site->in_use || hl_site_live(site) != 0 || hl_site_at_peak(site, epoch) != 0 ||
+        (site->hidden && site->holds_code) || site->life == HL_MOST_LIVES)
         return false;
     uint32_t allocated = (uint32_t)site->allocated;
     if (site->seen == allocated)

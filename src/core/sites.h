@@ -1,8 +1,8 @@
 /* sites.h: what blocks are entered under: (stack, size, domain, origin), with its counters.
  *
  * A site is one cache line. Its counts for the peak are kept without a log: the ledger's epoch grows whenever a new
- * peak is reached (at that instant every `live` is the peak's count); the first change of a site in an epoch saves the
- * count it had. So the peak's count is `saved` if the site changed in this epoch, else `live`.
+ * peak is reached (at that instant the count of every site's blocks alive is the peak's); the first change of a site in an epoch saves the
+ * count it had. So the peak's count is `saved` if the site changed in this epoch, else that of now.
  *
  * A site with no live block that the peak does not need either is dead. Dead sites are reclaimed by a hand that goes
  * round the table a few steps whenever a site is made: no pause, and a program that makes no new sites pays nothing.
@@ -31,9 +31,9 @@ enum { HL_MOST_LIVES = (1 << 16) - 1 };
 
 typedef struct {
     uint64_t size;      /* bytes of each block */
-    uint64_t live;      /* blocks alive */
-    uint64_t allocated; /* blocks entered since start; all that died are allocated - live */
-    uint64_t saved;     /* live when the epoch's first change came */
+    uint64_t allocated; /* blocks entered since start */
+    uint64_t freed;     /* how many of them have left: see hl_site_live */
+    uint64_t saved;     /* blocks alive when the epoch's first change came */
     uint64_t epoch;     /* of `saved` */
     uint32_t seen;      /* `allocated` when the hand last came by, in its lower half */
     uint32_t next;      /* the site that was looked for after this one, the last time; 0: not known */
@@ -73,18 +73,24 @@ static inline hl_site *hl_sites_at(const hl_sites *sites, hl_site_id id)
 hl_status hl_sites_intern(hl_sites *sites, hl_book *book, hl_stack_id stack, uint64_t size, uint32_t domain,
                           uint64_t epoch, hl_site_id *id) HL_MUST_USE;
 
+/* Blocks alive. */
+static inline uint64_t hl_site_live(const hl_site *site)
+{
+    return site->allocated - site->freed;
+}
+
 /* What the site held at the peak. */
 static inline uint64_t hl_site_at_peak(const hl_site *site, uint64_t epoch)
 {
-    return site->epoch == epoch ? site->saved : site->live;
+    return site->epoch == epoch ? site->saved : hl_site_live(site);
 }
 
-/* To be called before `live` changes. */
+/* To be called before a block comes or goes. */
 static inline void hl_site_save(hl_site *site, uint64_t epoch)
 {
     if (site->epoch != epoch) {
         site->epoch = epoch;
-        site->saved = site->live;
+        site->saved = hl_site_live(site);
     }
 }
 

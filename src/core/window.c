@@ -86,7 +86,8 @@ static void count_sites(const hl_sites *sites, hl_window *window)
 {
     for (hl_site_id id = 1; id <= sites->table.used; id++) {
         const hl_site *site = hl_sites_at(sites, id);
-        window->before[id] = (hl_site_counts){.live = site->live, .allocated = site->allocated, .life = site->life};
+        window->before[id] =
+            (hl_site_counts){.live = hl_site_live(site), .allocated = site->allocated, .life = site->life};
     }
     window->known = sites->table.used + 1;
 }

@@ -50,8 +50,10 @@ int hl_domains_track(unsigned int domain, uintptr_t address, size_t size)
 static void disown(uintptr_t address)
 {
     hl_site_id site = hl_ledger_find(&hl_hooks_ledger, address, 0);
-    if (site != 0)
+    if (site != 0) {
         hl_sites_at(&hl_hooks_ledger.sites, site)->allocated--;
+        hl_sites_at(&hl_hooks_ledger.sites, site)->freed--; /* it leaves next */
+    }
     atomic_store_explicit(&hl_hooks_last_block, 0, memory_order_relaxed);
 }
 

@@ -38,8 +38,9 @@ __attribute__((noinline)) hl_site_id hl_hooks_site(const void *frame, uint64_t s
     if (HL_UNLIKELY(site == 0))
         site = hl_resolve_site(ledger, shadow, &key);
     if (ledger->cache.spots != NULL && domain == 0 && site != 0 && shadow->seen[shadow->top].frame == frame &&
-        shadow->generation != 0)
-        hl_cache_put_spot(&ledger->cache, &ledger->sites, hl_frames_instruction(frame), size, shadow->generation, site);
+        shadow->generation == ledger->codes.generation)
+        hl_cache_put_spot(&ledger->cache, &ledger->sites, hl_frames_instruction(frame), size, &ledger->codes.round,
+                          site);
     return site;
 }
 
@@ -49,8 +50,7 @@ HL_INLINE hl_site_id site_at_spot(const void *frame, uint64_t size)
     hl_ledger *ledger = &hl_hooks_ledger;
     if (ledger->cache.spots == NULL)
         return 0;
-    return hl_cache_find_spot(&ledger->cache, &ledger->sites, hl_frames_instruction(frame), size,
-                              ledger->codes.generation);
+    return hl_cache_find_spot(&ledger->cache, &ledger->sites, hl_frames_instruction(frame), size, ledger->codes.round);
 }
 
 /* The same for `thread`, the caller's own state or NULL. */
@@ -91,8 +91,13 @@ HL_INLINE void enter_under(hl_site_id site, uintptr_t block, size_t size)
 
 HL_INLINE void enter(const call *c)
 {
-    if (HL_LIKELY(hl_hooks_are_tracing()))
-        enter_under(site_for(c->thread, c->size), c->block, c->size);
+    if (HL_UNLIKELY(!hl_hooks_are_tracing()))
+        return;
+    hl_site_id site = site_for(c->thread, c->size);
+    if (HL_UNLIKELY(hl_sites_at(&hl_hooks_ledger.sites, site)->hidden))
+        hl_ledger_enter(&hl_hooks_ledger, c->block, c->size, 0, site);
+    else
+        enter_under(site, c->block, c->size);
 }
 
 static void leave(const call *c)
@@ -166,7 +171,8 @@ HL_INLINE void visit(action *act, bool attached, void *block, size_t size, detac
 
 static __attribute__((noinline)) void enter_by_stack(const void *frame, void *block, size_t size)
 {
-    enter_under(hl_hooks_site(frame, size, 0), (uintptr_t)block, size);
+    if (HL_LIKELY(hl_hooks_are_tracing()))
+        enter_under(hl_hooks_site(frame, size, 0), (uintptr_t)block, size);
     hl_gate_leave_favoured(&hl_hooks_gate, true);
 }
 
@@ -191,8 +197,8 @@ HL_INLINE void enter_block(bool attached, void *block, size_t size)
         return;
     }
     const void *frame = hl_frames_current(thread);
-    if (HL_LIKELY(frame != NULL && frame != hl_hooks_this_thread.own_frame && hl_hooks_are_tracing())) {
-        hl_site_id site = site_at_spot(frame, size);
+    if (HL_LIKELY(frame != NULL && frame != hl_hooks_this_thread.own_frame)) {
+        hl_site_id site = site_at_spot(frame, size); /* when we are not tracing there are no spots */
         if (site == 0) {
             enter_by_stack(frame, block, size);
             return;

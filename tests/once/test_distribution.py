@@ -120,9 +120,9 @@ def test_in_an_empty_environment(empty, checkout):
     """Alone: neither rich nor anything else is needed to trace, nor for --help."""
     assert "usage: heapledger" in run(empty / "heapledger", "--help")
     assert "heapledger works" in run(empty / "python", checkout / "tools" / "self_test.py")
-    script = "import sys; print(sys.modules['heapledger'].is_tracing(), 'rich' in sys.modules)"
+    script = "import sys; print(sys.modules['heapledger._ledger'].is_tracing(), 'rich' in sys.modules)"
     assert run(empty / "python", "-c", script, env=clean_environment(HEAPLEDGER="5")) == "True False\n"
-    assert run(empty / "python", "-c", "import sys; print('heapledger' in sys.modules)") == "False\n"
+    assert run(empty / "python", "-c", "import sys; print('heapledger._ledger' in sys.modules)") == "False\n"
 
 
 def test_with_its_dependencies_and_without_leftovers(empty, wheel):
