@@ -1,8 +1,8 @@
 """What tracing costs benchmarks of pyperformance, each inside one process: `python bench/inside.py`.
 
-bench/suite.py measures as pyperformance does, process by process. Where a machine's speed changes from one process to the
-next that takes many turns to say anything; here the tracer is turned on and off inside a process, a fifth of a second
-each (stand_in/pyperf.py). What it cannot say: what a traced start costs, and memory. 2to3, a command, is left out.
+bench/suite.py measures as pyperformance does, process by process. Where a machine's speed changes from one to the next,
+that takes many turns to say anything; here the tracer is turned on and off inside a process, a fifth of a second each
+(stand_in/pyperf.py). What it cannot say: what a traced start costs, and memory. 2to3, a command, is left out.
 """
 
 import argparse
