@@ -36,7 +36,6 @@ typedef struct {
 
 enum { HL_CODES_RECENT_LOG2 = 12 };
 
-/* Above any site's life. */
 enum { HL_CODES_ROUND = 1 << 16 };
 
 typedef struct {
@@ -44,8 +43,7 @@ typedef struct {
     hl_table instructions;
     hl_recent *recent;
     uint32_t generation;
-    uint32_t
-        round; /* of the spots that are not void (cache.h): a multiple of HL_CODES_ROUND, the next with each generation */
+    uint32_t round; /* of the spots that are not void (cache.h): HL_CODES_ROUND more with each generation */
 } hl_codes;
 
 hl_status hl_codes_open(hl_codes *codes) HL_MUST_USE;

@@ -2,8 +2,6 @@
 
 #include "ledger.h"
 
-#include <string.h>
-
 enum { MOST_SIDE = (1 << 24) - 1 };
 
 typedef struct {
