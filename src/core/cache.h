@@ -50,7 +50,7 @@ typedef struct {
     uint32_t stamp; /* its round and the site's life */
 } hl_spot;
 
-_Static_assert(HL_CODES_ROUND > HL_MOST_LIVES, "a stamp has room for both");
+_Static_assert((uint32_t)HL_CODES_ROUND > HL_MOST_LIVES, "a stamp has room for both");
 
 enum { HL_SPOTS_LOG2 = 13 };
 
