@@ -35,7 +35,7 @@ hl_status hl_ledger_open(hl_ledger *ledger, uint32_t nframe, uint32_t era)
     if (status == HL_OK)
         status = hl_sites_intern(&ledger->sites, ledger->book, 0, 0, OLD_CODE, 1, &ledger->old_code);
     if (status == HL_OK)
-        hl_sites_at(&ledger->sites, ledger->old_code)->holds_code = true;
+        hl_sites_at(&ledger->sites, ledger->old_code)->is |= HL_SITE_HOLDS_CODE;
     else
         hl_ledger_close(ledger);
     return status;
@@ -125,7 +125,7 @@ static hl_status side_put(hl_ledger *ledger, uintptr_t address, uint32_t domain,
 static void count_new(hl_ledger *ledger, hl_site_id id)
 {
     hl_site *site = hl_sites_at(&ledger->sites, id);
-    if (!site->hidden) {
+    if (!(site->is & HL_SITE_HIDDEN)) {
         hl_ledger_count_in(ledger, site);
         return;
     }
@@ -138,9 +138,9 @@ static void count_out(hl_ledger *ledger, uintptr_t address, hl_site_id id)
     hl_site *site = hl_sites_at(&ledger->sites, id);
     hl_site_save(site, ledger->epoch);
     site->freed++;
-    if (HL_LIKELY(!site->hidden))
+    if (HL_LIKELY(!(site->is & HL_SITE_HIDDEN)))
         ledger->traced -= site->size;
-    if (HL_UNLIKELY(site->holds_code))
+    if (HL_UNLIKELY(site->is & HL_SITE_HOLDS_CODE))
         hl_codes_forget(&ledger->codes, ledger->book, address);
 }
 
@@ -214,7 +214,7 @@ hl_site_id hl_ledger_find(const hl_ledger *ledger, uintptr_t address, uint32_t d
 hl_site_id hl_ledger_detach(hl_ledger *ledger, uintptr_t address)
 {
     hl_map_place place;
-    if (HL_LIKELY(hl_map_is_plain(address) && hl_map_look(&ledger->map, hl_map_plain(address), &place)))
+    if (HL_LIKELY(hl_map_look(&ledger->map, address, &place)))
         hl_map_take_from(&place);
     else
         place.site = take(ledger, address, 0);
@@ -242,7 +242,7 @@ hl_status hl_ledger_watch_code(hl_ledger *ledger, uintptr_t address)
 {
     hl_site_id site = hl_ledger_find(ledger, address, 0);
     if (site != 0) {
-        hl_sites_at(&ledger->sites, site)->holds_code = true;
+        hl_sites_at(&ledger->sites, site)->is |= HL_SITE_HOLDS_CODE;
         return HL_OK;
     }
     hl_status status = put(ledger, address, CODE_BLOCK_SIZE, 0, ledger->old_code);
@@ -300,7 +300,7 @@ const char *hl_ledger_validate(const hl_ledger *ledger)
     const char *wrong = NULL;
     for (hl_site_id id = 1; id <= table->used; id++) {
         const hl_site *site = hl_sites_at(&ledger->sites, id);
-        if (!site->in_use) {
+        if (!(site->is & HL_SITE_IN_USE)) {
             if (blocks[id] != 0)
                 wrong = "a block is entered under a reclaimed site";
             continue;
@@ -310,7 +310,7 @@ const char *hl_ledger_validate(const hl_ledger *ledger)
             wrong = "a site has fewer live blocks than entries";
         missing += alive - blocks[id];
         live += alive;
-        if (site->hidden)
+        if (site->is & HL_SITE_HIDDEN)
             continue;
         traced += alive * site->size;
         peak += hl_site_at_peak(site, ledger->epoch) * site->size;

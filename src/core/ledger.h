@@ -61,7 +61,7 @@ hl_site_id hl_ledger_own_site(hl_ledger *ledger, uint64_t size);
 void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain, hl_site_id site);
 /* The same in domain 0, under a site that is not hidden, where nothing need be made ready or closed for it. False: nothing
  * has changed. */
-HL_INLINE bool hl_ledger_enter_quickly(hl_ledger *ledger, uintptr_t address, uint64_t size, hl_site_id site);
+HL_INLINE bool hl_ledger_enter_quickly(hl_ledger *ledger, uintptr_t address, hl_site_id site);
 /* Remove a block. False when it is not entered. */
 bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain);
 /* The same in domain 0 where there is nothing else to be done. False: nothing has changed. */
@@ -179,21 +179,22 @@ static inline void hl_ledger_count_in(hl_ledger *ledger, hl_site *site)
     }
 }
 
-HL_INLINE bool hl_ledger_enter_quickly(hl_ledger *ledger, uintptr_t address, uint64_t size, hl_site_id site)
+HL_INLINE bool hl_ledger_enter_quickly(hl_ledger *ledger, uintptr_t address, hl_site_id id)
 {
-    if (HL_UNLIKELY(!hl_map_is_plain(address) || !hl_map_put_quickly(&ledger->map, hl_map_plain(address), size, site)))
+    hl_site *site = hl_sites_at(&ledger->sites, id);
+    if (HL_UNLIKELY(!hl_map_put_quickly(&ledger->map, address, site->cut, id)))
         return false;
-    hl_ledger_count_in(ledger, hl_sites_at(&ledger->sites, site));
+    hl_ledger_count_in(ledger, site);
     return true;
 }
 
 HL_INLINE bool hl_ledger_leave_quickly(hl_ledger *ledger, uintptr_t address)
 {
     hl_map_place place;
-    if (HL_UNLIKELY(!hl_map_is_plain(address) || !hl_map_look(&ledger->map, hl_map_plain(address), &place)))
+    if (HL_UNLIKELY(!hl_map_look(&ledger->map, address, &place)))
         return false;
     hl_site *site = hl_sites_at(&ledger->sites, place.site);
-    if (HL_UNLIKELY(site->hidden | site->holds_code))
+    if (HL_UNLIKELY(site->is & (HL_SITE_HIDDEN | HL_SITE_HOLDS_CODE)))
         return false;
     hl_map_take_from(&place);
     hl_site_save(site, ledger->epoch);

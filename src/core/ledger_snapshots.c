@@ -21,7 +21,7 @@ void hl_ledger_allocated(const hl_ledger *ledger, uint64_t *bytes, uint64_t *blo
     *blocks = ledger->sites.retired_blocks;
     for (hl_site_id id = 1; id <= ledger->sites.table.used; id++) {
         const hl_site *site = hl_sites_at(&ledger->sites, id);
-        if (!site->in_use || site->hidden)
+        if (!hl_site_is_shown(site))
             continue;
         *bytes += site->allocated * site->size;
         *blocks += site->allocated;
@@ -72,7 +72,7 @@ static void copy_sites(const hl_ledger *ledger, hl_moment moment, hl_snapshot *s
     uint64_t blocks = 0, bytes = 0;
     for (hl_site_id id = 1; id <= ledger->sites.table.used; id++) {
         const hl_site *site = hl_sites_at(&ledger->sites, id);
-        uint64_t count = site->in_use && !site->hidden ? count_at(site, moment, ledger->epoch) : 0;
+        uint64_t count = hl_site_is_shown(site) ? count_at(site, moment, ledger->epoch) : 0;
         if (count == 0)
             continue;
         snapshot->rows[rows++] = row_of(site, count);
@@ -152,7 +152,7 @@ hl_status hl_ledger_fill_growth(hl_ledger *ledger, hl_moment moment, const hl_si
     size_t rows = 0;
     for (hl_site_id id = 1; id <= ledger->sites.table.used; id++) {
         const hl_site *site = hl_sites_at(&ledger->sites, id);
-        if (!site->in_use || site->hidden)
+        if (!hl_site_is_shown(site))
             continue;
         bool is_known = id < known && before[id].life == site->life;
         uint64_t had = !is_known ? 0 : moment == HL_LIVE ? before[id].live : before[id].allocated;

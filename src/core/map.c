@@ -55,9 +55,7 @@ static uint32_t shift_for(uintptr_t address, size_t size)
 {
     if (address & 8)
         return HL_MAP_FINEST;
-    if (size > (size_t)1 << HL_MAP_COARSEST)
-        return HL_MAP_COARSEST;
-    return 63 - (uint32_t)__builtin_clzll(hl_map_span(size));
+    return hl_map_cut(size);
 }
 
 /* Make the page fit, and return it; NULL: no memory. */
@@ -77,11 +75,11 @@ static uint64_t *prepare(hl_map *map, uintptr_t address, uint32_t shift)
     if (slots == NULL)
         return NULL;
     uint64_t old = *page;
-    uint64_t made = (uint64_t)(uintptr_t)slots | shift;
+    uint64_t made = (uint64_t)(uintptr_t)slots << (HL_MAP_SLOTS_AT - 4) | shift;
     if (old != 0) {
-        made |= old & ~(HL_MAP_SLOTS_MASK | 15);
+        made |= old & (HL_MAP_LIVE_MASK | HL_MAP_QUEUED);
         spread(old, made, address & ~(uintptr_t)(PAGE_BYTES - 1));
-        hl_pool_free(map->pool, (void *)(uintptr_t)(old & HL_MAP_SLOTS_MASK), slots_bytes(hl_map_shift(old)));
+        hl_pool_free(map->pool, hl_map_slots(old), slots_bytes(hl_map_shift(old)));
     }
     *page = made;
     return page;
@@ -90,15 +88,14 @@ static uint64_t *prepare(hl_map *map, uintptr_t address, uint32_t shift)
 hl_status hl_map_put(hl_map *map, uintptr_t address, size_t size, uint32_t site, hl_map_stale *stale)
 {
     *stale = (hl_map_stale){0};
-    if (hl_map_put_quickly(map, address, size, site))
-        return HL_OK;
     uint64_t *page = prepare(map, address, shift_for(address, size));
     if (page == NULL)
         return HL_NO_MEMORY;
-    if (hl_map_put_quickly(map, address, size, site))
-        return HL_OK;
     uint32_t *slot = hl_map_slot(*page, address);
-    *stale = (hl_map_stale){.address = hl_map_address(*page, address, *slot), .site = *slot & HL_MAP_MOST_SITES};
+    if (*slot == 0)
+        *page += HL_MAP_ONE_LIVE;
+    else
+        *stale = (hl_map_stale){.address = hl_map_address(*page, address, *slot), .site = *slot & HL_MAP_MOST_SITES};
     *slot = hl_map_start(address) | site;
     return HL_OK;
 }
@@ -112,9 +109,9 @@ static void enqueue(hl_map *map, uint64_t *page)
     if (leaving == NULL)
         return;
     *leaving &= ~HL_MAP_QUEUED;
-    if (*leaving >= HL_MAP_ONE_LIVE)
+    if ((*leaving & HL_MAP_LIVE_MASK) != 0)
         return; /* in use again */
-    hl_pool_free(map->pool, (void *)(uintptr_t)(*leaving & HL_MAP_SLOTS_MASK), slots_bytes(hl_map_shift(*leaving)));
+    hl_pool_free(map->pool, hl_map_slots(*leaving), slots_bytes(hl_map_shift(*leaving)));
     *leaving = 0;
 }
 
@@ -126,7 +123,7 @@ uint32_t hl_map_take(hl_map *map, uintptr_t address)
     uint32_t site = *slot & HL_MAP_MOST_SITES;
     uint64_t *page = hl_map_page(map, address);
     hl_map_take_from(&(hl_map_place){.page = page, .slot = slot, .site = site});
-    if (*page < HL_MAP_ONE_LIVE) /* no block left and not in the queue yet */
+    if ((*page & (HL_MAP_LIVE_MASK | HL_MAP_QUEUED)) == 0) /* no block left and not in the queue yet */
         enqueue(map, page);
     return site;
 }
@@ -146,7 +143,7 @@ uint64_t hl_map_blocks(const hl_map *map)
     uint64_t blocks = 0;
     for (uint32_t i = 0; i < map->used_leaves; i++)
         for (uint32_t j = 0; j < HL_MAP_PAGES_PER_LEAF; j++)
-            blocks += (map->leaves[map->used[i]][j] & ~HL_MAP_QUEUED) / HL_MAP_ONE_LIVE;
+            blocks += (map->leaves[map->used[i]][j] & HL_MAP_LIVE_MASK) / HL_MAP_ONE_LIVE;
     return blocks;
 }
 

@@ -6,8 +6,8 @@
  *
  *     address:  | leaf (17 bits) | page in leaf (17) | offset in page (14) |
  *
- *     leaves[leaf] -> pages[page] = descriptor:  | unused | queued:1 | live:12 | slots' address:44 | shift:4 |
- *                                                   63..61    60       59..48        47..4            3..0
+ *     leaves[leaf] -> pages[page] = descriptor:  | slots' address / 16 : 44 | unused | queued:1 | live:12 | shift:4 |
+ *                                                          63..20             19..17     16       15..4      3..0
  *     slots[offset >> shift] = | address bits 11..4 : 8 | site id : 24 |        0: no block starts here
  *
  * The eight bits keep the exact start of the block, so that an address inside a slot but not at the block's start is
@@ -20,7 +20,7 @@
  * was released behind our back, and the caller closes it.
  *
  * Addresses that do not fit (not a multiple of 8, above 48 bits) belong in the side table: see hl_map_takes. The path of
- * every allocation deals with multiples of 16 only: see hl_map_is_plain.
+ * every allocation deals with multiples of 16 only: see hl_map_plain_leaf.
  *
  * A page whose last block goes keeps its array for a while: the last 64 pages to become empty wait in a queue.
  *
@@ -45,9 +45,13 @@ enum {
     HL_MAP_COARSEST = 12, /* shift: beyond it the eight bits of the start do not suffice */
 };
 
-#define HL_MAP_SLOTS_MASK UINT64_C(0x0000fffffffffff0)
-#define HL_MAP_ONE_LIVE (UINT64_C(1) << 48)
-#define HL_MAP_QUEUED (UINT64_C(1) << 60)
+enum {
+    HL_MAP_SHIFT_MASK = 0xf,
+    HL_MAP_ONE_LIVE = 0x10,
+    HL_MAP_LIVE_MASK = 0xfff0,
+    HL_MAP_QUEUED = 0x10000,
+    HL_MAP_SLOTS_AT = 20, /* the first bit of their address, without its own lowest four */
+};
 
 typedef struct {
     uint64_t **leaves;             /* HL_MAP_LEAVES */
@@ -73,11 +77,12 @@ static inline bool hl_map_takes(uintptr_t address)
     return (address & 7) == 0 && address >> HL_MAP_ADDRESS_BITS == 0;
 }
 
-/* A multiple of 16 that belongs in the map, asked in one comparison. */
-static inline bool hl_map_is_plain(uintptr_t address)
+/* The leaf of a multiple of 16 that belongs in the map; of any other address a number that no leaf has. So one comparison
+ * tells whether an address is plain. */
+static inline uint64_t hl_map_plain_leaf(uintptr_t address)
 {
     uint64_t rotated = address >> 4 | address << 60;
-    return rotated >> (HL_MAP_ADDRESS_BITS - 4) == 0;
+    return rotated >> (HL_MAP_LEAF_SHIFT - 4);
 }
 
 /* The same address, which is plain, so that the compiler leaves out what is for odd multiples of 8. */
@@ -86,33 +91,44 @@ static inline uintptr_t hl_map_plain(uintptr_t address)
     return (uintptr_t)__builtin_assume_aligned((const void *)address, 16);
 }
 
-/* A number whose highest bit is that of the size rounded up to 16. */
-static inline size_t hl_map_span(size_t size)
+/* The coarsest shift for a block of this size at a multiple of 16: 2^shift is at most the size rounded up to 16. */
+static inline uint8_t hl_map_cut(size_t size)
 {
-    return (size + 15) | 16;
+    if (size >= (size_t)1 << HL_MAP_COARSEST)
+        return HL_MAP_COARSEST;
+    return (uint8_t)(63 - __builtin_clzll((size + 15) | 16));
+}
+
+static inline uint64_t *hl_map_page_of(const hl_map *map, uint64_t leaf_index, uintptr_t address)
+{
+    uint64_t *leaf = map->leaves[leaf_index];
+    return leaf == NULL ? NULL : leaf + ((address >> HL_MAP_PAGE_SHIFT) & (HL_MAP_PAGES_PER_LEAF - 1));
 }
 
 static inline uint64_t *hl_map_page(const hl_map *map, uintptr_t address)
 {
-    uint64_t *leaf = map->leaves[address >> HL_MAP_LEAF_SHIFT];
-    return leaf == NULL ? NULL : leaf + ((address >> HL_MAP_PAGE_SHIFT) & (HL_MAP_PAGES_PER_LEAF - 1));
+    return hl_map_page_of(map, address >> HL_MAP_LEAF_SHIFT, address);
 }
 
 static inline uint32_t hl_map_shift(uint64_t descriptor)
 {
-    return (uint32_t)descriptor & 15;
+    return (uint32_t)descriptor & HL_MAP_SHIFT_MASK;
+}
+
+static inline uint32_t *hl_map_slots(uint64_t descriptor)
+{
+    return (uint32_t *)(uintptr_t)(descriptor >> HL_MAP_SLOTS_AT << 4);
 }
 
 static inline uint32_t *hl_map_slot(uint64_t descriptor, uintptr_t address)
 {
-    uint32_t *slots = (uint32_t *)(uintptr_t)(descriptor & HL_MAP_SLOTS_MASK);
-    return slots + ((address & ((1u << HL_MAP_PAGE_SHIFT) - 1)) >> hl_map_shift(descriptor));
+    return hl_map_slots(descriptor) + ((address & ((1u << HL_MAP_PAGE_SHIFT) - 1)) >> hl_map_shift(descriptor));
 }
 
 /* The start of a block, as kept in the upper eight bits of its slot, and back from any address in the slot's span. */
 static inline uint32_t hl_map_start(uintptr_t address)
 {
-    return (uint32_t)(address >> 4 << HL_MAP_SITE_BITS);
+    return (uint32_t)address << (HL_MAP_SITE_BITS - 4) & ~HL_MAP_MOST_SITES;
 }
 
 static inline uintptr_t hl_map_address(uint64_t descriptor, uintptr_t in_span, uint32_t slot)
@@ -131,28 +147,25 @@ static inline uint32_t hl_map_site(uint64_t descriptor, uintptr_t address, uint3
     return starts && HL_LIKELY((address & 8) == 0 || hl_map_shift(descriptor) == HL_MAP_FINEST) ? site : 0;
 }
 
-/* Is the page cut fine enough for this block? */
-static inline bool hl_map_suits(uint64_t descriptor, uintptr_t address, size_t size)
-{
-    if (HL_UNLIKELY(address & 8))
-        return hl_map_shift(descriptor) == HL_MAP_FINEST;
-    return hl_map_span(size) >> hl_map_shift(descriptor) != 0;
-}
-
 /* What stood in a slot that a new block needed. */
 typedef struct {
     uintptr_t address;
     uint32_t site; /* 0: nothing */
 } hl_map_stale;
 
-/* Enter a block where its page is there and cut fine enough, and its slot free. False: nothing has changed. */
-static inline bool hl_map_put_quickly(hl_map *map, uintptr_t address, size_t size, uint32_t site)
+/* Enter a block of that cut (hl_map_cut) if it is plain, its page there and cut fine enough, and its slot free. False:
+ * nothing has changed. */
+HL_INLINE bool hl_map_put_quickly(hl_map *map, uintptr_t address, uint8_t cut, uint32_t site)
 {
-    uint64_t *page = hl_map_page(map, address);
+    uint64_t leaf = hl_map_plain_leaf(address);
+    if (HL_UNLIKELY(leaf >= HL_MAP_LEAVES))
+        return false;
+    address = hl_map_plain(address);
+    uint64_t *page = hl_map_page_of(map, leaf, address);
     if (HL_UNLIKELY(page == NULL))
         return false;
     uint64_t descriptor = *page;
-    if (HL_UNLIKELY(descriptor == 0 || !hl_map_suits(descriptor, address, size)))
+    if (HL_UNLIKELY(descriptor == 0 || hl_map_shift(descriptor) > cut))
         return false;
     uint32_t *slot = hl_map_slot(descriptor, address);
     if (HL_UNLIKELY(*slot != 0))
@@ -178,24 +191,31 @@ static inline uint32_t *hl_map_find(const hl_map *map, uintptr_t address)
 /* Remove the block and return its site, or 0 when there is none. */
 uint32_t hl_map_take(hl_map *map, uintptr_t address);
 
-/* The same in two steps: where the block is, unless it is the last one of its page (false); and removing it. */
+/* The same in two steps: where the block is, if it is plain and its page will not become empty (else false); and removing
+ * it. */
 typedef struct {
     uint64_t *page;
     uint32_t *slot;
     uint32_t site;
 } hl_map_place;
 
-static inline bool hl_map_look(const hl_map *map, uintptr_t address, hl_map_place *place)
+HL_INLINE bool hl_map_look(const hl_map *map, uintptr_t address, hl_map_place *place)
 {
-    uint64_t *page = hl_map_page(map, address);
+    uint64_t leaf = hl_map_plain_leaf(address);
+    if (HL_UNLIKELY(leaf >= HL_MAP_LEAVES))
+        return false;
+    address = hl_map_plain(address);
+    uint64_t *page = hl_map_page_of(map, leaf, address);
     if (HL_UNLIKELY(page == NULL))
         return false;
     uint64_t descriptor = *page;
-    if (HL_UNLIKELY(descriptor < 2 * HL_MAP_ONE_LIVE))
+    if (HL_UNLIKELY((descriptor & (HL_MAP_QUEUED | (HL_MAP_LIVE_MASK & ~HL_MAP_ONE_LIVE))) == 0))
         return false;
     uint32_t *slot = hl_map_slot(descriptor, address);
     *place = (hl_map_place){.page = page, .slot = slot, .site = hl_map_site(descriptor, address, *slot)};
-    return HL_LIKELY(place->site != 0);
+    if (HL_UNLIKELY(place->site == 0))
+        return false;
+    return true;
 }
 
 static inline void hl_map_take_from(const hl_map_place *place)

@@ -15,8 +15,8 @@ void hl_sites_close(hl_sites *sites)
 
 static bool is_dead(hl_site *site, uint64_t epoch)
 {
-    if (!site->in_use || hl_site_live(site) != 0 || hl_site_at_peak(site, epoch) != 0 ||
-        (site->hidden && site->holds_code) || site->life == HL_MOST_LIVES)
+    if (!(site->is & HL_SITE_IN_USE) || hl_site_live(site) != 0 || hl_site_at_peak(site, epoch) != 0 ||
+        ((site->is & HL_SITE_HIDDEN) && (site->is & HL_SITE_HOLDS_CODE)) || site->life == HL_MOST_LIVES)
         return false;
     uint32_t allocated = (uint32_t)site->allocated;
     if (site->seen == allocated)
@@ -28,7 +28,7 @@ static bool is_dead(hl_site *site, uint64_t epoch)
 static void reclaim(hl_sites *sites, hl_book *book, hl_site_id id)
 {
     hl_site *site = hl_sites_at(sites, id);
-    if (!site->hidden) {
+    if (!(site->is & HL_SITE_HIDDEN)) {
         sites->retired_blocks += site->allocated;
         sites->retired_bytes += site->allocated * site->size;
         hl_book_release_stack(book, site->stack);
@@ -75,8 +75,8 @@ hl_status hl_sites_intern(hl_sites *sites, hl_book *book, hl_stack_id stack, uin
                       .stack = stack,
                       .domain = domain,
                       .life = site->life,
-                      .in_use = true,
-                      .hidden = stack == 0,
-                      .origin = sites->origin};
+                      .origin = sites->origin,
+                      .cut = hl_map_cut(size),
+                      .is = HL_SITE_IN_USE | (stack == 0 ? HL_SITE_HIDDEN : 0)};
     return HL_OK;
 }

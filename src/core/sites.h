@@ -15,6 +15,7 @@
 #define HL_SITES_H
 
 #include "book.h"
+#include "map.h"
 
 typedef uint32_t hl_site_id;
 
@@ -29,6 +30,13 @@ enum { HL_HAND_STEPS = 4, HL_HAND_STEPS_AT_ONE_FRAME = 16 };
 
 enum { HL_MOST_LIVES = (1 << 16) - 1 };
 
+/* What a site is; bits, so that several are asked at once. */
+enum {
+    HL_SITE_IN_USE = 1,
+    HL_SITE_HIDDEN = 2,     /* its blocks do not count: the tracer's own work, code objects older than the ledger */
+    HL_SITE_HOLDS_CODE = 4, /* some block may be a code object that hl_codes knows */
+};
+
 typedef struct {
     uint64_t size;      /* bytes of each block */
     uint64_t allocated; /* blocks entered since start */
@@ -39,13 +47,11 @@ typedef struct {
     uint32_t next;      /* the site that was looked for after this one, the last time; 0: not known */
     hl_stack_id stack;  /* 0: a hidden site, in no snapshot */
     uint32_t domain;
-    uint32_t
-        life; /* how often this id was reclaimed: a cache that remembers the id remembers this too. In its last life
-                      (HL_MOST_LIVES) a site stays for ever */
-    bool in_use;
-    bool hidden;     /* its blocks do not count: the tracer's own work, code objects older than the ledger */
-    bool holds_code; /* some block may be a code object that hl_codes knows */
-    uint8_t origin;  /* whose ledger made it: an index into the ledger's origins */
+    uint32_t life;  /* how often this id was reclaimed: a cache that remembers the id remembers this too. In its last
+                            life (HL_MOST_LIVES) a site stays for ever */
+    uint8_t origin; /* whose ledger made it: an index into the ledger's origins */
+    uint8_t cut;    /* of its blocks' pages: see hl_map_cut */
+    uint8_t is;     /* HL_SITE_IN_USE and others */
 } hl_site;
 
 _Static_assert(sizeof(hl_site) == 64, "a site is one cache line");
@@ -72,6 +78,12 @@ static inline hl_site *hl_sites_at(const hl_sites *sites, hl_site_id id)
  * answer. `epoch` is the ledger's. */
 hl_status hl_sites_intern(hl_sites *sites, hl_book *book, hl_stack_id stack, uint64_t size, uint32_t domain,
                           uint64_t epoch, hl_site_id *id) HL_MUST_USE;
+
+/* In a snapshot, if it has blocks. */
+static inline bool hl_site_is_shown(const hl_site *site)
+{
+    return (site->is & (HL_SITE_IN_USE | HL_SITE_HIDDEN)) == HL_SITE_IN_USE;
+}
 
 /* Blocks alive. */
 static inline uint64_t hl_site_live(const hl_site *site)

@@ -84,7 +84,7 @@ typedef struct {
 
 HL_INLINE void enter_under(hl_site_id site, uintptr_t block, size_t size)
 {
-    if (HL_UNLIKELY(site == 0 || !hl_ledger_enter_quickly(&hl_hooks_ledger, block, size, site)))
+    if (HL_UNLIKELY(site == 0 || !hl_ledger_enter_quickly(&hl_hooks_ledger, block, site)))
         hl_ledger_enter(&hl_hooks_ledger, block, size, 0, site);
     atomic_store_explicit(&hl_hooks_last_block, block, memory_order_relaxed);
 }
@@ -94,7 +94,7 @@ HL_INLINE void enter(const call *c)
     if (HL_UNLIKELY(!hl_hooks_are_tracing()))
         return;
     hl_site_id site = site_for(c->thread, c->size);
-    if (HL_UNLIKELY(hl_sites_at(&hl_hooks_ledger.sites, site)->hidden))
+    if (HL_UNLIKELY((hl_sites_at(&hl_hooks_ledger.sites, site)->is & HL_SITE_HIDDEN) != 0))
         hl_ledger_enter(&hl_hooks_ledger, c->block, c->size, 0, site);
     else
         enter_under(site, c->block, c->size);
@@ -141,10 +141,11 @@ static void reattribute(const call *c)
  * this is a few instructions; the rest is out of line. */
 typedef void action(const call *c);
 
-static __attribute__((noinline)) void visit_slowly(action *act, bool favoured, bool attached, call *c)
+static __attribute__((noinline)) void visit_slowly(action *act, bool attached, call *c)
 {
     if (!hl_hooks_are_tracing())
         return; /* the interpreter may be no more */
+    bool favoured = hl_frames_here(attached, &c->thread);
     bool fast = hl_gate_enter_by(&hl_hooks_gate, favoured);
     if (!attached && c->thread == NULL)
         c->thread = hl_frames_detached();
@@ -162,7 +163,7 @@ HL_INLINE void visit(action *act, bool attached, void *block, size_t size, detac
         hl_gate_leave_favoured(&hl_hooks_gate, true);
     } else {
         call copy = c; /* so that the one above can stay in registers */
-        visit_slowly(act, favoured, attached, &copy);
+        visit_slowly(act, attached, &copy);
     }
 }
 
@@ -176,24 +177,22 @@ static __attribute__((noinline)) void enter_by_stack(const void *frame, void *bl
     hl_gate_leave_favoured(&hl_hooks_gate, true);
 }
 
-static __attribute__((noinline)) void enter_in_gate(PyThreadState *thread, void *block, size_t size)
+static __attribute__((noinline, cold)) void enter_in_gate(PyThreadState *thread, void *block, size_t size)
 {
     enter(&(call){.thread = thread, .block = (uintptr_t)block, .size = size});
     hl_gate_leave_favoured(&hl_hooks_gate, true);
 }
 
-static __attribute__((noinline)) void enter_slowly(bool favoured, bool attached, PyThreadState *thread, void *block,
-                                                   size_t size)
+static __attribute__((noinline, cold)) void enter_slowly(bool attached, void *block, size_t size)
 {
-    visit_slowly(enter, favoured, attached, &(call){.thread = thread, .block = (uintptr_t)block, .size = size});
+    visit_slowly(enter, attached, &(call){.block = (uintptr_t)block, .size = size});
 }
 
 HL_INLINE void enter_block(bool attached, void *block, size_t size)
 {
     PyThreadState *thread;
-    bool favoured = hl_frames_here(attached, &thread);
-    if (HL_UNLIKELY(!favoured || !hl_gate_try_favoured(&hl_hooks_gate))) {
-        enter_slowly(favoured, attached, thread, block, size);
+    if (HL_UNLIKELY(!hl_frames_here(attached, &thread) || !hl_gate_try_favoured(&hl_hooks_gate))) {
+        enter_slowly(attached, block, size);
         return;
     }
     const void *frame = hl_frames_current(thread);
@@ -203,7 +202,7 @@ HL_INLINE void enter_block(bool attached, void *block, size_t size)
             enter_by_stack(frame, block, size);
             return;
         }
-        if (HL_LIKELY(hl_ledger_enter_quickly(&hl_hooks_ledger, (uintptr_t)block, size, site))) {
+        if (HL_LIKELY(hl_ledger_enter_quickly(&hl_hooks_ledger, (uintptr_t)block, site))) {
             atomic_store_explicit(&hl_hooks_last_block, (uintptr_t)block, memory_order_relaxed);
             hl_gate_leave_favoured(&hl_hooks_gate, true);
             return;
@@ -212,23 +211,22 @@ HL_INLINE void enter_block(bool attached, void *block, size_t size)
     enter_in_gate(thread, block, size);
 }
 
-static __attribute__((noinline)) void leave_in_gate(void *block)
+static __attribute__((noinline, cold)) void leave_in_gate(void *block)
 {
     leave(&(call){.block = (uintptr_t)block});
     hl_gate_leave_favoured(&hl_hooks_gate, true);
 }
 
-static __attribute__((noinline)) void leave_slowly(bool favoured, bool attached, PyThreadState *thread, void *block)
+static __attribute__((noinline, cold)) void leave_slowly(bool attached, void *block)
 {
-    visit_slowly(leave, favoured, attached, &(call){.thread = thread, .block = (uintptr_t)block});
+    visit_slowly(leave, attached, &(call){.block = (uintptr_t)block});
 }
 
 HL_INLINE void leave_block(bool attached, void *block)
 {
     PyThreadState *thread;
-    bool favoured = hl_frames_here(attached, &thread);
-    if (HL_UNLIKELY(!favoured || !hl_gate_try_favoured(&hl_hooks_gate)))
-        leave_slowly(favoured, attached, thread, block);
+    if (HL_UNLIKELY(!hl_frames_here(attached, &thread) || !hl_gate_try_favoured(&hl_hooks_gate)))
+        leave_slowly(attached, block);
     else if (HL_LIKELY(hl_hooks_are_tracing() && hl_ledger_leave_quickly(&hl_hooks_ledger, (uintptr_t)block)))
         hl_gate_leave_favoured(&hl_hooks_gate, true);
     else

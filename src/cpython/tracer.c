@@ -370,7 +370,7 @@ hl_status hl_tracer_find(uintptr_t address, uint32_t domain, hl_snapshot **found
     hl_gate_enter(&hl_hooks_gate);
     hl_ledger *ledger = &hl_hooks_ledger;
     hl_site_id site = hl_tracer_is_tracing() ? hl_ledger_find(ledger, address, domain) : 0;
-    if (site != 0 && !hl_sites_at(&ledger->sites, site)->hidden) {
+    if (site != 0 && (hl_sites_at(&ledger->sites, site)->is & HL_SITE_HIDDEN) == 0) {
         status = hl_snapshot_new(ledger->book, 1, found);
         if (status == HL_OK) {
             status = hl_ledger_fill_one(ledger, site, *found);

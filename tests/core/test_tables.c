@@ -207,6 +207,40 @@ static void a_finer_cut_keeps_every_block(void)
     hl_map_close(&map);
 }
 
+static void the_short_way_is_for_plain_addresses_in_pages_that_are_ready(void)
+{
+    hl_map map;
+    hl_map_stale stale;
+    hl_map_place place;
+    CHECK_OR_RETURN(hl_map_open(&map) == HL_OK);
+    for (size_t size = 0; size < 3 << HL_MAP_COARSEST; size++) {
+        size_t rounded = size == 0 ? 16 : (size + 15) & ~(size_t)15;
+        CHECK_EQUAL((size_t)1 << hl_map_cut(size) <= rounded, 1);
+        CHECK_EQUAL(hl_map_cut(size) == HL_MAP_COARSEST || (size_t)2 << hl_map_cut(size) > rounded, 1);
+    }
+    CHECK_EQUAL(hl_map_put_quickly(&map, 0x20100, hl_map_cut(256), 1), 0); /* there is no leaf */
+    CHECK_EQUAL(hl_map_put(&map, 0x20100, 256, 1, &stale), HL_OK);
+    CHECK_EQUAL(hl_map_put_quickly(&map, 0x24100, hl_map_cut(256), 2), 0); /* no page */
+    CHECK_EQUAL(hl_map_put_quickly(&map, 0x20300, hl_map_cut(112), 2), 0); /* cut too coarse */
+    CHECK_EQUAL(hl_map_put_quickly(&map, 0x20100, hl_map_cut(256), 2), 0); /* the slot is taken */
+    static const uintptr_t odd[] = {0x20308, 0x20301, 0x2030f, (uintptr_t)1 << 48 | 0x20300, ~(uintptr_t)0xf};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        CHECK_EQUAL(hl_map_put_quickly(&map, odd[i], hl_map_cut(256), 2), 0);
+        CHECK_EQUAL(hl_map_look(&map, odd[i], &place), 0);
+    }
+    CHECK_EQUAL(hl_map_look(&map, 0x20100, &place), 0); /* the last one of its page */
+    CHECK_EQUAL(hl_map_put_quickly(&map, 0x20300, hl_map_cut(256), 2), 1);
+    CHECK_EQUAL(hl_map_look(&map, 0x20310, &place), 0); /* inside a block */
+    CHECK_EQUAL(hl_map_look(&map, 0x24300, &place), 0);
+    CHECK_OR_RETURN(hl_map_look(&map, 0x20300, &place));
+    CHECK_EQUAL(place.site, 2);
+    CHECK_EQUAL(hl_map_blocks(&map), 2);
+    hl_map_take_from(&place);
+    CHECK_EQUAL(hl_map_blocks(&map), 1);
+    CHECK_EQUAL(hl_map_take(&map, 0x20100), 1);
+    hl_map_close(&map);
+}
+
 static void a_block_released_behind_our_back_is_reported(void)
 {
     hl_map map;
@@ -286,5 +320,6 @@ CHECK_MAIN(TEST(a_stable_region_does_not_move), TEST(a_movable_region_keeps_its_
            TEST(a_table_finds_what_was_added_and_not_what_was_removed), TEST(a_full_table_says_so),
            TEST(pieces_do_not_overlap_and_come_zeroed), TEST(memory_is_given_back_after_a_peak),
            TEST(an_address_within_a_block_is_not_the_block), TEST(a_finer_cut_keeps_every_block),
+           TEST(the_short_way_is_for_plain_addresses_in_pages_that_are_ready),
            TEST(a_block_released_behind_our_back_is_reported), TEST(pages_that_empty_give_their_slots_back),
            TEST(bytes_a_block_stay_below_sixteen_at_any_size), TEST(failing_memory_leaves_the_map_as_it_was))

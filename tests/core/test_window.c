@@ -362,7 +362,7 @@ static void reclaimed_sites(void)
     uint64_t there = 0;
     for (hl_site_id id = 1; id <= the.ledger.sites.table.used; id++) {
         const hl_site *site = hl_sites_at(&the.ledger.sites, id);
-        there += site->in_use && !site->hidden && site->size > OLD;
+        there += hl_site_is_shown(site) && site->size > OLD;
     }
     CHECK(there > 0 && there < NEW - OLD); /* some were reclaimed */
     room = hl_window_rows(&the.ledger, window);
