@@ -2,7 +2,8 @@
 
 bench/suite.py measures as pyperformance does, process by process. Where a machine's speed changes from one to the next,
 that takes many turns to say anything; here the tracer is turned on and off inside a process, a fifth of a second each
-(stand_in/pyperf.py). What it cannot say: what a traced start costs, and memory. 2to3, a command, is left out.
+(stand_in/pyperf.py). What it cannot say: what a traced start costs, and memory. Only 2to3, a command, is a process for
+each turn here too, with its start.
 """
 
 import argparse
@@ -18,7 +19,6 @@ import suite
 import venvs
 
 STAND_IN = pathlib.Path(__file__).resolve().parent / "stand_in"
-BENCHMARKS = [name for name in suite.BENCHMARKS if name != "2to3"]
 
 
 def measure(environment, benchmark, frames, turns, seconds):
@@ -37,14 +37,17 @@ def row(benchmark, said):
     """The row of the table, and the ratio: the geometric mean of the medians of what the script measures."""
     ratio = harness.geomean([statistics.median(one["ratios"]) for one in said])
     spread = max(quartiles[2] - quartiles[0] for quartiles in (statistics.quantiles(one["ratios"]) for one in said))
-    blocks = sum(one["blocks"] for one in said) / sum(statistics.median(one["untraced"]) for one in said)
-    return [benchmark, f"{blocks / 1e6:.1f}", f"{ratio:.3f}", f"{spread:.3f}"], ratio
+    blocks = "not counted"
+    if all(one["blocks"] is not None for one in said):
+        seconds = sum(statistics.median(one["untraced"]) for one in said)
+        blocks = f"{sum(one['blocks'] for one in said) / seconds / 1e6:.1f}"
+    return [benchmark, blocks, f"{ratio:.3f}", f"{spread:.3f}"], ratio
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", default=venvs.ROOT / "docs" / "benchmarks.md", help="document to update")
-    parser.add_argument("--benchmarks", default=",".join(BENCHMARKS), help="benchmarks to run")
+    parser.add_argument("--benchmarks", default=",".join(suite.BENCHMARKS), help="benchmarks to run")
     parser.add_argument("--frames", type=int, default=1)
     parser.add_argument("--turns", type=int, default=15, help="traced turns of each thing that is measured")
     parser.add_argument("--seconds", type=float, default=0.2, help="that a turn takes at least")

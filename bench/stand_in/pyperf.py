@@ -2,12 +2,15 @@
 
 HEAPLEDGER_BENCH_INSIDE is "frames turns seconds": the frame limit, how many traced turns, and how long a turn takes at
 least. A turn is the script's own function, called with so many loops, by the thread's processor time; each traced one
-comes between two untraced ones, all in this process. Prints a line of JSON for each thing that is measured.
+comes between two untraced ones, all in this process. A command is a process for each turn, traced by environment
+variable. Prints a line of JSON for each thing that is measured; `blocks` is null where nobody has counted.
 """
 
 import argparse
 import json
 import os
+import resource
+import subprocess
 import time
 
 import heapledger
@@ -34,6 +37,25 @@ def traced(function, loops):
     return seconds, blocks
 
 
+def take_turns(name, untraced_turn, traced_turn):
+    traced_turn()
+    untraced = [untraced_turn()]
+    ratios = []
+    for _ in range(int(TURNS)):
+        seconds, blocks = traced_turn()
+        untraced.append(untraced_turn())
+        ratios.append(2 * seconds / (untraced[-2] + untraced[-1]))
+    print(json.dumps({"name": name, "ratios": ratios, "blocks": blocks, "untraced": untraced}), flush=True)
+
+
+def command_time(command, **variables):
+    """Processor time of a process."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, env=os.environ | variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
 class Runner:
     def __init__(self, **_):
         self.metadata = {}
@@ -58,11 +80,11 @@ class Runner:
             return function(loops, *arguments)
 
         loops = loops_for(timed)
-        traced(timed, loops)
-        untraced = [timed(loops)]
-        ratios = []
-        for _ in range(int(TURNS)):
-            seconds, blocks = traced(timed, loops)
-            untraced.append(timed(loops))
-            ratios.append(2 * seconds / (untraced[-2] + untraced[-1]))
-        print(json.dumps({"name": name, "ratios": ratios, "blocks": blocks, "untraced": untraced}), flush=True)
+        take_turns(name, lambda: timed(loops), lambda: traced(timed, loops))
+
+    def bench_command(self, name, command):
+        take_turns(
+            name,
+            lambda: command_time(command),
+            lambda: (command_time(command, HEAPLEDGER=str(int(FRAMES))), None),
+        )
