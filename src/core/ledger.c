@@ -214,10 +214,10 @@ hl_site_id hl_ledger_find(const hl_ledger *ledger, uintptr_t address, uint32_t d
 hl_site_id hl_ledger_detach(hl_ledger *ledger, uintptr_t address)
 {
     hl_map_place place;
-    if (HL_LIKELY(hl_map_look(&ledger->map, address, &place)))
-        hl_map_take_from(&place);
-    else
+    if (HL_UNLIKELY(!hl_map_look(&ledger->map, address, &place)))
         place.site = take(ledger, address, 0);
+    else if (HL_LIKELY(place.site != 0))
+        hl_map_take_from(&place);
     if (place.site != 0)
         ledger->in_transit++;
     return place.site;

@@ -64,7 +64,8 @@ void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32
 HL_INLINE bool hl_ledger_enter_quickly(hl_ledger *ledger, uintptr_t address, hl_site_id site);
 /* Remove a block. False when it is not entered. */
 bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain);
-/* The same in domain 0 where there is nothing else to be done. False: nothing has changed. */
+/* The same in domain 0 where there is nothing else to be done, or no block. False: nothing has changed, and there may be
+ * something to be done. */
 HL_INLINE bool hl_ledger_leave_quickly(hl_ledger *ledger, uintptr_t address);
 /* Enter the block under another site, where its size stays: an object came back from a freelist. `site` 0 counts a lost
  * record, and the block leaves. */
@@ -193,6 +194,8 @@ HL_INLINE bool hl_ledger_leave_quickly(hl_ledger *ledger, uintptr_t address)
     hl_map_place place;
     if (HL_UNLIKELY(!hl_map_look(&ledger->map, address, &place)))
         return false;
+    if (HL_UNLIKELY(place.site == 0))
+        return true;
     hl_site *site = hl_sites_at(&ledger->sites, place.site);
     if (HL_UNLIKELY(site->is & (HL_SITE_HIDDEN | HL_SITE_HOLDS_CODE)))
         return false;

@@ -196,7 +196,7 @@ uint32_t hl_map_take(hl_map *map, uintptr_t address);
 typedef struct {
     uint64_t *page;
     uint32_t *slot;
-    uint32_t site;
+    uint32_t site; /* 0: no block is there */
 } hl_map_place;
 
 HL_INLINE bool hl_map_look(const hl_map *map, uintptr_t address, hl_map_place *place)
@@ -213,8 +213,6 @@ HL_INLINE bool hl_map_look(const hl_map *map, uintptr_t address, hl_map_place *p
         return false;
     uint32_t *slot = hl_map_slot(descriptor, address);
     *place = (hl_map_place){.page = page, .slot = slot, .site = hl_map_site(descriptor, address, *slot)};
-    if (HL_UNLIKELY(place->site == 0))
-        return false;
     return true;
 }
 

@@ -274,17 +274,14 @@ HL_INLINE void *reallocate(PyMemAllocatorDomain which, void *block, size_t size)
     return moved;
 }
 
+/* An allocator that frees by another domain's allocator comes by here once more, and nothing is entered there any more. So
+ * nothing is left to be done when the original has been called: it is called last. */
 HL_INLINE void release(PyMemAllocatorDomain which, void *block)
 {
-    if (HL_UNLIKELY(block == NULL || hl_hooks_this_thread.inside)) {
-        original_of(which)->free(original_of(which)->ctx, block);
-        return;
-    }
-    leave_block(which != PYMEM_DOMAIN_RAW, block);
+    if (HL_LIKELY(block != NULL))
+        leave_block(which != PYMEM_DOMAIN_RAW, block);
     const PyMemAllocatorEx *original = original_of(which);
-    hl_hooks_this_thread.inside = true;
     original->free(original->ctx, block);
-    hl_hooks_this_thread.inside = false;
 }
 
 /* The context is the original's (hooks.h says why), so each domain needs functions of its own to know which it is. */

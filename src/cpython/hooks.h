@@ -4,8 +4,8 @@
  *     PyObject_Free   -> hook -> removed from the ledger -> the allocator that was there
  *
  * A block is removed before it is freed, always: afterwards another thread may have got its address. Calls that an
- * allocator makes to another domain's allocator (large objects go to the raw one) are part of the outer call and pass
- * through.
+ * allocator makes to another domain's allocator (large objects go to the raw one) are part of the outer call: what they
+ * allocate is not entered, and so what they free is not found.
  *
  * The hooks of a domain differ from the original allocator in their function pointers only, the context pointer is the
  * same. So a thread that copies the allocator's fields while we swap them (the raw domain, an interpreter with its own

@@ -61,7 +61,10 @@ static inline void block_enters(hl_ledger *ledger, uintptr_t address, uint64_t s
 
 static inline bool block_leaves(hl_ledger *ledger, uintptr_t address, uint32_t domain)
 {
-    return (domain == 0 && hl_ledger_leave_quickly(ledger, address)) || hl_ledger_leave(ledger, address, domain);
+    bool entered = hl_ledger_find(ledger, address, domain) != 0;
+    if (domain == 0 && hl_ledger_leave_quickly(ledger, address))
+        return entered;
+    return hl_ledger_leave(ledger, address, domain);
 }
 
 #endif

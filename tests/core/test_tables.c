@@ -230,7 +230,10 @@ static void the_short_way_is_for_plain_addresses_in_pages_that_are_ready(void)
     }
     CHECK_EQUAL(hl_map_look(&map, 0x20100, &place), 0); /* the last one of its page */
     CHECK_EQUAL(hl_map_put_quickly(&map, 0x20300, hl_map_cut(256), 2), 1);
-    CHECK_EQUAL(hl_map_look(&map, 0x20310, &place), 0); /* inside a block */
+    CHECK_OR_RETURN(hl_map_look(&map, 0x20310, &place)); /* inside a block */
+    CHECK_EQUAL(place.site, 0);
+    CHECK_OR_RETURN(hl_map_look(&map, 0x20500, &place)); /* none there */
+    CHECK_EQUAL(place.site, 0);
     CHECK_EQUAL(hl_map_look(&map, 0x24300, &place), 0);
     CHECK_OR_RETURN(hl_map_look(&map, 0x20300, &place));
     CHECK_EQUAL(place.site, 2);

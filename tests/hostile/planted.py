@@ -48,12 +48,10 @@ BUGS = [
         "raw_threads",
         "a block leaves the ledger after it was freed",
         "src/cpython/hooks.c",
-        "    leave_block(which != PYMEM_DOMAIN_RAW, block);\n"
-        "    const PyMemAllocatorEx *original = original_of(which);\n    hl_hooks_this_thread.inside = true;\n"
-        "    original->free(original->ctx, block);\n    hl_hooks_this_thread.inside = false;\n",
-        "    const PyMemAllocatorEx *original = original_of(which);\n"
-        "    hl_hooks_this_thread.inside = true;\n    original->free(original->ctx, block);\n"
-        "    hl_hooks_this_thread.inside = false;\n    leave_block(which != PYMEM_DOMAIN_RAW, block);\n",
+        "    if (HL_LIKELY(block != NULL))\n        leave_block(which != PYMEM_DOMAIN_RAW, block);\n"
+        "    const PyMemAllocatorEx *original = original_of(which);\n    original->free(original->ctx, block);\n",
+        "    const PyMemAllocatorEx *original = original_of(which);\n    original->free(original->ctx, block);\n"
+        "    if (HL_LIKELY(block != NULL))\n        leave_block(which != PYMEM_DOMAIN_RAW, block);\n",
     ),
     Bug(
         "forks",
@@ -131,10 +129,8 @@ BUGS = [
         "observers",
         "a block goes back to the allocator of another domain",
         "src/cpython/hooks.c",
-        "    const PyMemAllocatorEx *original = original_of(which);\n    hl_hooks_this_thread.inside = true;\n"
-        "    original->free(",
-        "    const PyMemAllocatorEx *original = original_of(PYMEM_DOMAIN_RAW);\n"
-        "    hl_hooks_this_thread.inside = true;\n    original->free(",
+        "    const PyMemAllocatorEx *original = original_of(which);\n    original->free(",
+        "    const PyMemAllocatorEx *original = original_of(PYMEM_DOMAIN_RAW);\n    original->free(",
     ),
     Bug(
         "failing",
