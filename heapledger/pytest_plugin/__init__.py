@@ -12,6 +12,7 @@ import inspect
 
 import pytest
 from heapledger.pytest_plugin._baseline import NUMBERS, Baseline
+from heapledger.pytest_plugin._doctests import compiled_unseen
 from heapledger.pytest_plugin._lines import excess, table
 from heapledger.pytest_plugin._measure import Measurement, measure, measure_async
 from heapledger.pytest_plugin._sizes import format_size, parse_size
@@ -92,11 +93,12 @@ class Plugin:
         if peak is None and not self._all:
             return (yield)
         measurement = Measurement(self._nframe)
-        measurement.begin()
-        try:
-            result = yield
-        finally:
-            measurement.end()
+        with compiled_unseen():
+            measurement.begin()
+            try:
+                result = yield
+            finally:
+                measurement.end()
         self._judge(item, measurement, peak, None)
         return result
 

@@ -21,6 +21,9 @@ _NAMES = {
     "leaked": "bytes left behind",
     "leaked_blocks": "blocks left behind",
 }
+# Names that C code looks up are freed when the interpreter's cache of lookups needs their place: which place, and so
+# whether they are alive at the peak, depends on addresses. 59 bytes in one of 150 processes, where a file is opened.
+_CHANCE = {"peak": 512}
 _MARK = "heapledger baseline"
 _INTERPRETER = "%s-%d.%d" % (sys.implementation.name, *sys.version_info[:2])
 
@@ -64,7 +67,7 @@ class Baseline:
         exceeded = [
             f"{_NAMES[name]}: {numbers[name]:,}, {budget[name]:,} in the baseline ({numbers[name] - budget[name]:+,})"
             for name in NUMBERS
-            if numbers[name] > budget[name] * (1 + self._tolerance / 100)
+            if numbers[name] > budget[name] * (1 + self._tolerance / 100) + _CHANCE.get(name, 0)
         ]
         if not exceeded:
             return []
@@ -105,7 +108,8 @@ class Baseline:
     def _summarize(self, changes):
         added = sum(nodeid not in self._budgets for nodeid in changes)
         lower = sum(
-            nodeid in self._budgets and any(numbers[name] < self._budgets[nodeid][name] for name in NUMBERS)
+            nodeid in self._budgets
+            and any(numbers[name] + _CHANCE.get(name, 0) < self._budgets[nodeid][name] for name in NUMBERS)
             for nodeid, numbers in self._measured.items()
         )
         texts = [f"{self._path}: {len(self._measured)} tests compared, {added} added, {len(changes) - added} updated"]

@@ -172,6 +172,16 @@ def test_baseline(write):
     run.has("is damaged")
 
 
+@pytest.mark.parametrize("number, less, status", [("peak", 512, 0), ("peak", 1000, 1), ("allocated", 1, 1)])
+def test_a_few_names_more_at_the_peak_are_allowed(write, number, less, status):
+    folder = write(test_one="def test_one():\n    assert [bytes(size) for size in range(1000, 1100)]\n")
+    Run(folder, "--heapledger-baseline=budgets.json")
+    budgets = numbers(folder)
+    budgets["test_one.py::test_one"][number] -= less
+    (folder / "budgets.json").write_text(json.dumps({"heapledger baseline": 1, VERSION: budgets}))
+    assert Run(folder, "--heapledger-baseline=budgets.json").status == status
+
+
 def test_workers_report_to_the_controller(write):
     folder = write(test_all=TESTS)
     options = "--heapledger", "--heapledger-baseline=budgets.json", "--heapledger-warmup=1"
@@ -256,6 +266,20 @@ def test_doctests_have_budgets_and_markers(write):
     run.has("1 failed, 1 passed", "library.py::library.rows: ")
 
 
+def test_compiling_a_doctest_is_not_measured(write):
+    """What the compiler takes differs with the addresses in the process. The examples only define a function."""
+
+    def doctest(name, lines):
+        body = "".join(f"    ...     print([x for x in range({number})])\n" for number in range(lines))
+        return f"def {name}():\n    '''\n    >>> def f():\n{body}    '''\n\n"
+
+    # The first does what doctest does once in a process.
+    folder = write(library=doctest("a", 1) + doctest("b", 60) + doctest("c", 1))
+    assert Run(folder, "--doctest-modules", "--heapledger-baseline=budgets.json").status == 0
+    long, brief = (numbers(folder)[f"library.py::library.{name}"]["allocated"] for name in "bc")
+    assert abs(long - brief) < 1000  # compiling takes 100 KB more
+
+
 @pytest.mark.skipif(importlib.util.find_spec("pytest_memray") is None, reason="no pytest-memray for this interpreter")
 def test_beside_pytest_memray(write):
     folder = write(test_all="import pytest\n@pytest.mark.limit_memory('1 GB')\ndef test_it():\n    pass\n")
@@ -311,7 +335,7 @@ def test_fixture(tmp_path):
 
 
 def test_the_same_numbers_in_every_process(write):
-    """Processes with different hash seeds: not a byte more or less."""
+    """Processes with different hash seeds: not a block more or less."""
     folder = write(test_steady=STEADY)
     Run(folder)  # writes the .pyc files
 
@@ -325,4 +349,7 @@ def test_the_same_numbers_in_every_process(write):
         first, *others = pool.map(measure, range(20 if os.environ.get("HEAPLEDGER_SLOW") else 5))
     assert len(first) == 8 and all(entry["blocks"] > 0 for entry in first.values())
     for other in others:
-        assert other == first
+        for test, entry in other.items():
+            assert abs(entry.pop("peak") - first[test]["peak"]) <= 512  # docs/pytest.md says why
+            assert entry.items() < first[test].items()
+        assert other.keys() == first.keys()
