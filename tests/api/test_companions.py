@@ -4,6 +4,7 @@ Each test has a child of its own, in which random_stacks compares tracebacks wit
 """
 
 import importlib.util
+import os
 import pathlib
 import sys
 import textwrap
@@ -353,7 +354,8 @@ def test_gevent(limit):
 
 def test_jemalloc():
     """Preloaded, it hands out other addresses than the C library's: blocks of any alignment and far apart."""
-    found = [*BUILD.glob("jemalloc/**/libjemalloc.so.2"), *pathlib.Path("/usr/lib").glob("*/libjemalloc.so.2")]
+    _, libc = os.confstr("CS_GNU_LIBC_VERSION").split()
+    found = [*BUILD.glob(f"jemalloc-{libc}/**/libjemalloc.so.2"), *pathlib.Path("/usr/lib").glob("*/libjemalloc.so.2")]
     if not found:
         pytest.skip("libjemalloc2 is not there; tools/jemalloc fetches it on Debian")
     for allocator in ("pymalloc", "malloc"):
