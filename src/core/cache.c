@@ -43,9 +43,10 @@ void hl_cache_clear(hl_cache *cache)
     cache->version = 0;
 }
 
-void hl_cache_fit(hl_cache *cache, size_t sites)
+void hl_cache_miss(hl_cache *cache, size_t sites)
 {
-    if (HL_LIKELY(sites < (size_t)1 << cache->log2) || cache->log2 == cache->largest)
+    uint32_t places = UINT32_C(1) << cache->log2;
+    if (HL_LIKELY(sites < places || ++cache->missed < places / 2) || cache->log2 == cache->largest)
         return;
     hl_cache_entry *entries = hl_os_map_dense(bytes_of(cache->log2 + STEP)); /* its places fill in any order */
     if (entries == NULL)
@@ -53,6 +54,7 @@ void hl_cache_fit(hl_cache *cache, size_t sites)
     hl_os_unmap(cache->entries, bytes_of(cache->log2));
     cache->entries = entries;
     cache->log2 += STEP;
+    cache->missed = 0;
     cache->far = cache->log2 >= FAR;
 }
 

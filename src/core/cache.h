@@ -11,8 +11,9 @@
  * Once there are so many sites that the cache's places are far away for the processor, a guess comes first: the site that
  * came after the last one, the last time (hl_ledger_guess). It is compared like any other.
  *
- * The cache of stacks grows with the number of sites. A larger cache begins empty: filling it again is spread over the
- * misses to come, where moving the entries would be a pause.
+ * The cache of stacks grows where there are more sites than places and it is the worse for it: sites that it could have
+ * known are asked for and not found. Most programs have their sites from imports, and never ask again. A larger cache
+ * begins empty: filling it again is spread over the misses to come, where moving the entries would be a pause.
  *
  * Threading: the ledger's lock.
  */
@@ -58,6 +59,7 @@ typedef struct {
     hl_cache_entry *entries;
     uint32_t log2;     /* of the number of places */
     uint32_t largest;  /* it may become */
+    uint32_t missed;   /* how often a site was there and not found, since the cache has this size */
     bool far;          /* it has outgrown the processor's nearer caches */
     hl_spot *spots;    /* 2^HL_SPOTS_LOG2; NULL: the frame limit is not 1 */
     hl_site_id last;   /* the site that was found last; 0: none */
@@ -70,8 +72,8 @@ hl_status hl_cache_open(hl_cache *cache, bool behind_spots) HL_MUST_USE;
 void hl_cache_close(hl_cache *cache);
 void hl_cache_clear(hl_cache *cache);
 size_t hl_cache_memory(const hl_cache *cache);
-/* Suit `sites` sites, as far as memory can be had. */
-void hl_cache_fit(hl_cache *cache, size_t sites);
+/* One of `sites` sites was not found, though it is not new: grow if it is time, as far as memory can be had. */
+void hl_cache_miss(hl_cache *cache, size_t sites);
 
 static inline uint64_t hl_cache_hash(const hl_key *key)
 {
