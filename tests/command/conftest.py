@@ -51,3 +51,19 @@ def process():
         return subprocess.run(line, cwd=stored.GOLDEN, timeout=TIMEOUT, check=False, **options)
 
     return process
+
+
+@pytest.fixture
+def bad_files(tmp_path):
+    """A folder of files that are not what they should be."""
+    whole = (stored.GOLDEN / "old.hlsnap").read_bytes()
+    contents = {
+        "cut": whole[:-30],
+        "damaged": whole[:700] + bytes([whole[700] ^ 1]) + whole[701:],
+        "other": b"hello",
+        "empty": b"",
+        "pickle": b"\x80\x03cos\nsystem\n.",
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    return tmp_path

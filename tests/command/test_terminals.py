@@ -1,0 +1,134 @@
+"""Commands as processes: exit statuses, pipes, signals, encodings, terminals."""
+
+import fcntl
+import os
+import pathlib
+import pty
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import termios
+
+import pytest
+import stored
+
+
+def test_exit_statuses(process, bad_files):
+    said = {
+        ("top", "old.hlsnap"): 0,
+        ("check", str(bad_files / "cut")): 1,
+        ("top", str(bad_files / "cut")): 2,
+        ("top",): 2,
+    }
+    for arguments, status in said.items():
+        assert process(*arguments, capture_output=True).returncode == status
+
+
+def test_a_pipe_that_nobody_reads(process):
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = process("export", "new.hlsnap", "--format", "csv", stdout=writing, stderr=subprocess.PIPE)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("command", [("top", "new.hlsnap"), ("export", "new.hlsnap", "--format", "json")])
+def test_output_that_cannot_be_written(process, command):
+    with open("/dev/full", "wb") as full:
+        done = process(*command, stdout=full, stderr=subprocess.PIPE, text=True)
+    said = f"heapledger {command[0]}: cannot write "
+    assert done.returncode == 2 and done.stderr.startswith(said) and done.stderr.count("\n") == 1, done.stderr
+    assert done.stderr.endswith(": No space left on device\n")
+
+
+def test_interrupt(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    line = [sys.executable, "-I", "-m", "heapledger", "top", tmp_path / "pipe"]
+    with subprocess.Popen(line, stderr=subprocess.PIPE) as child:
+        with open(tmp_path / "pipe", "wb"):  # it is reading now
+            child.send_signal(signal.SIGINT)
+            assert child.wait(60) == 130
+        assert child.stderr.read() == b""
+
+
+def test_an_encoding_that_lacks_characters(process):
+    done = process("top", "new.hlsnap", stdout=subprocess.PIPE)
+    assert "文件".encode() in done.stdout
+    line = [sys.executable, "-m", "heapledger", "top", "new.hlsnap"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(line, cwd=stored.GOLDEN, env=environment, capture_output=True, check=True)
+    assert rb"\u6587\u4ef6.py:" in done.stdout and done.stdout.isascii()
+
+
+def test_rich_is_not_imported_without_a_terminal():
+    script = """if True:
+        import sys
+        from heapledger.command import main
+        assert main(["top", "new.hlsnap"]) == main(["summary", "new.hlsnap"]) == 0
+        assert not any(name.partition(".")[0] == "rich" for name in sys.modules)
+    """
+    subprocess.run([sys.executable, "-I", "-c", script], cwd=stored.GOLDEN, stdout=subprocess.PIPE, check=True)
+
+
+def on_terminal(*arguments, width=80, **variables):
+    """What a command writes to a terminal."""
+    outer, inner = pty.openpty()
+    fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "LINES")}
+    line = [sys.executable, "-I", "-m", "heapledger", *arguments]
+    environment |= {"TERM": "xterm-256color", **variables}
+    with subprocess.Popen(line, cwd=stored.GOLDEN, stdin=inner, stdout=inner, stderr=inner, env=environment) as child:
+        os.close(inner)
+        written = b""
+        try:
+            while chunk := os.read(outer, 65536):
+                written += chunk
+        except OSError:
+            pass  # the other end is closed
+        os.close(outer)
+        assert child.wait(60) == 0, written
+    return written.decode().replace("\r\n", "\n")
+
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pytest.mark.parametrize(
+    "name, width",
+    [("summary", 80), ("top", 40), ("top", 200), ("top-traceback", 200), ("tree", 80), ("diff", 80), ("show", 120)],
+)
+def test_a_terminal(name, width):
+    text = on_terminal(*stored.COMMANDS[name], width=width)
+    plain = COLOUR.sub("", text)
+    assert plain != text
+    assert all(character.isprintable() or character == "\n" for character in plain), plain
+    for table_line in plain.split("\n\n")[name in ("summary", "show")].splitlines():
+        assert len(table_line) <= width
+    if name.startswith("top") and width == 200:
+        assert "/app/[bold red]rich[/bold red].py" in plain and "<script>alert(1)</script>.py" in plain
+        assert "…" in plain and "module.py" in plain  # of a very long path the end is shown
+
+
+def test_a_terminal_without_colours():
+    assert "\x1b[3" not in on_terminal(*stored.COMMANDS["diff"], NO_COLOR="1")
+    assert on_terminal(*stored.COMMANDS["top"], TERM="dumb") == (stored.GOLDEN / "top.txt").read_text(encoding="utf-8")
+
+
+def test_progress(tmp_path):
+    """Many files show a bar on the terminal, which is gone in the end."""
+    names = []
+    for number in range(101):
+        names.append(str(tmp_path / f"{number}.hlsnap"))
+        shutil.copy(stored.GOLDEN / "old.hlsnap", names[-1])
+    text = on_terminal("top", *names)
+    assert "reading" in text and "merging" in text
+    assert pathlib.Path(names[0]).exists() and "live: " in text
+
+
+def test_a_profile_is_not_written_to_a_terminal(run, monkeypatch):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    done = run("export", "new.hlsnap", "--format", "pprof")
+    assert done.status == 2 and "-o app.pb.gz" in done.errors
