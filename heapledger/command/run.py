@@ -12,13 +12,14 @@ added to the name.
 import argparse
 import os
 import pathlib
+import re
 import signal
 import socket
 import sys
 import time
 
 import heapledger
-from heapledger.command import Failure
+from heapledger.command import Failure, _arguments
 
 EXAMPLE = """\
   heapledger run program.py --some option
@@ -28,21 +29,12 @@ EXAMPLE = """\
 VARIABLE = "HEAPLEDGER_RUN"
 DEFAULT_FILE = "heapledger-%t-%p.hlsnap"
 MOST_FRAMES = 65535
+MOST_SECONDS = 2**32 // 1000 - 1  # milliseconds are counted in 32 bits
 LONG_WITH_VALUE = ("--nframe", "--output", "--every", "--on-signal")
 
 
-def frames(text):
-    number = int(text)
-    if not 1 <= number <= MOST_FRAMES:
-        raise argparse.ArgumentTypeError(f"not in range 1 to {MOST_FRAMES}: {number}")
-    return number
-
-
-def milliseconds(text):
-    number = float(text) * 1000
-    if not 1 <= number < 2**32 - 1:
-        raise argparse.ArgumentTypeError(f"not a time that can be waited for: {text}")
-    return round(number)
+frames = _arguments.number(int, 1, MOST_FRAMES, f"a whole number from 1 to {MOST_FRAMES}")
+seconds = _arguments.number(float, 0.001, MOST_SECONDS, f"a number of seconds from 0.001 to {MOST_SECONDS}")
 
 
 def signal_number(text):
@@ -62,7 +54,7 @@ def add_arguments(parser):
     parser.add_argument("--peak", action="store_true", help="write what was there at the peak (both by default)")
     parser.add_argument("--exit", action="store_true", help="write what is there at the end")
     parser.add_argument(
-        "--every", type=milliseconds, default=0, metavar="SECONDS", help="also write a file every so many seconds"
+        "--every", type=seconds, default=0, metavar="SECONDS", help="also write a file every so many seconds"
     )
     parser.add_argument(
         "--on-signal", type=signal_number, default=0, metavar="SIGNAL", help="also write a file on this signal: SIGUSR2"
@@ -74,14 +66,14 @@ def add_arguments(parser):
         help="trace the processes that the program starts (the default)",
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="say nothing at the end")
-    program = parser.add_mutually_exclusive_group()
-    program.add_argument("-m", nargs=argparse.REMAINDER, dest="module", metavar="MODULE", help="run a module")
-    program.add_argument("-c", nargs=argparse.REMAINDER, dest="code", metavar="CODE", help="run code")
+    # For the help: `arrange` leaves none of these two to be parsed.
+    parser.add_argument("-m", metavar="MODULE", help="run a module")
+    parser.add_argument("-c", metavar="CODE", help="run code")
     parser.add_argument("script", nargs=argparse.REMAINDER, default=[], metavar="SCRIPT", help="run a script")
 
 
 def arrange(arguments):
-    """-mMODULE and -cCODE in one word after a "--": else argparse takes what comes then for options of ours."""
+    """-m and -c, and all that comes then, after a "--": argparse would take some of it for its own."""
     words = list(arguments)
     place = 0
     while place < len(words) and words[place].startswith("-") and words[place] not in ("-", "--"):
@@ -90,8 +82,6 @@ def arrange(arguments):
             takes_next = "=" not in word and any(name.startswith(word) for name in LONG_WITH_VALUE)
         else:
             at = next((at for at in range(1, len(word)) if word[at] in "mcno"), len(word) - 1)
-            if word[at] in "mc" and at + 1 == len(word):
-                break
             if word[at] in "mc":
                 return [*words[:place], *[word[:at]] * (at > 1), "--", f"-{word[at:]}", *words[place + 1 :]]
             takes_next = word[at] in "no" and at + 1 == len(word)
@@ -101,39 +91,48 @@ def arrange(arguments):
 
 def program_of(options):
     """What python is to be called with."""
-    for flag, words in (("-m", options.module), ("-c", options.code)):
-        if words is not None:
-            if not words:
-                raise Failure(f"argument expected for {flag}")
-            return [flag, *words]
     words = options.script[1:] if options.script[:1] == ["--"] else options.script
     if not words:
         raise Failure("no program: give a script, -m MODULE or -c CODE")
+    if words in (["-m"], ["-c"]):
+        raise Failure(f"argument expected for {words[0]}")
     return words
 
 
 def own_options():
     """The interpreter's own options in the command line that has led here."""
-    before = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv) + 1]
-    if len(before) >= 2 and before[-1] == "heapledger" and before[-2].startswith("-") and before[-2].endswith("m"):
-        flags = before[-2][:-1]
-        return before[:-2] + [flags] * (flags != "-")
-    return before[:-1]  # a script, or -mheapledger
+    *before, last = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv) + 1]
+    if last == "heapledger" and before and re.fullmatch("-[^-]*m", before[-1]):
+        last = before.pop() + last
+    flags = re.fullmatch("(-.*)mheapledger", last)  # None: a script
+    return before + [flags[1]] * (flags is not None and flags[1] != "-")
 
 
 def file_template(text):
     """The absolute path with only %p and %% left to be replaced."""
-    host, moment = socket.gethostname(), time.strftime("%Y%m%d-%H%M%S")
-    pieces = os.path.abspath(text).split("%%")
-    path = "%%".join(piece.replace("%h", host).replace("%t", moment) for piece in pieces)
-    folder = os.path.dirname(path)
+    known = {"%%": "%%", "%h": literally(socket.gethostname()), "%t": time.strftime("%Y%m%d-%H%M%S")}
+    path = re.sub("%[%ht]", lambda code: known[code[0]], text)
+    if not os.path.isabs(path):
+        try:
+            path = os.path.join(literally(os.getcwd()), path)
+        except FileNotFoundError:
+            raise Failure("the current folder is gone: give -o with an absolute path") from None
+    path = os.path.normpath(path)
+    folder, name = (part.split("%%") for part in os.path.split(path))
+    if any("%p" in piece for piece in folder):
+        raise Failure(f"{text}: %p can be in the file's name, and not in the folder's")
+    folder = "%".join(folder)
     if not os.path.isdir(folder):
         raise Failure(f"there is no folder {folder}")
     if not os.access(folder, os.W_OK):
         raise Failure(f"cannot write into {folder}")
-    if os.path.isdir(path):
+    if os.path.isdir(os.path.join(folder, "%".join(name))):
         raise Failure(f"{path} is a folder")
     return path
+
+
+def literally(text):
+    return text.replace("%", "%%")
 
 
 def preload_library():
@@ -150,7 +149,7 @@ def environment(options):
     both = options.peak == options.exit
     moments = "l" * (options.exit or both) + "p" * (options.peak or both)
     words = [f"frames={options.nframe}", f"root={os.getpid()}", f"began={int(time.time())}", f"moments={moments}"]
-    words += [f"every={options.every}", f"signal={options.on_signal}"]
+    words += [f"every={round(options.every * 1000)}", f"signal={options.on_signal}"]
     words += ["quiet"] * options.quiet + ["alone"] * (not options.children)
     words.append(f"file={file_template(options.output)}")
     there = os.environ.get("LD_PRELOAD")

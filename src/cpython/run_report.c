@@ -174,6 +174,25 @@ bool hl_run_file_name(const hl_run_options *options, pid_t process, const char *
 
 /* --- words --- */
 
+/* As `append`, for a terminal: no line end and nothing else that commands it, unless it ends the text. In a book, bytes
+ * that are no UTF-8 are lone surrogates, which have three bytes. */
+static char *append_shown(char *at, const char *end, const char *text)
+{
+    static const char hex[] = "0123456789abcdef";
+    for (; *text != '\0'; text++) {
+        unsigned char byte = (unsigned char)*text;
+        bool is_surrogate = byte == 0xed && (unsigned char)text[1] >= 0xa0;
+        if (is_surrogate && text[2] != '\0') {
+            byte = (unsigned char)(text[1] << 6 | (text[2] & 0x3f)); /* of os.fsdecode, the byte itself */
+            text += 2;
+        }
+        char escape[] = {'\\', 'x', hex[byte >> 4], hex[byte & 15]};
+        bool is_plain = !is_surrogate && ((byte >= 0x20 && byte != 0x7f) || (byte == '\n' && text[1] == '\0'));
+        at = is_plain ? append(at, end, text, 1) : append(at, end, escape, sizeof escape);
+    }
+    return at;
+}
+
 void hl_run_say(const char *text, ...)
 {
     struct stat now;
@@ -185,7 +204,7 @@ void hl_run_say(const char *text, ...)
         return;
     va_start(texts, text);
     for (; text != NULL && at != NULL; text = va_arg(texts, const char *))
-        at = append(at, all + sizeof all, text, strlen(text));
+        at = append_shown(at, all + sizeof all, text);
     va_end(texts);
     if (at != NULL && write(2, all, (size_t)(at - all)) < 0)
         return; /* nobody is there to be told */

@@ -38,8 +38,8 @@ SELF = """
 """
 FORMS = {
     "script": ["script.py", "-q", "--peak", "--", "-m", "a b"],
-    "module": ["-m", "script", "-n", "7", "-c"],
-    "code": ["-c", "import script", "-o", "x"],
+    "module": ["-m", "script", "-n", "7", "-c", "--", "-q", "--"],
+    "code": ["-c", "import script", "--", "-o", "x"],
     "glued module": ["-mscript", "-q", "--help", "--", "-n", "7"],
     "glued code": ["-cimport script", "-o", "-m"],
 }
@@ -329,6 +329,48 @@ def test_names(folder, template):
     assert heapledger.Capture.load(path).moments == ("live", "peak")
 
 
+@pytest.mark.parametrize("name", ["100%pure", "50%%x", "time%t", "process%p"])
+@pytest.mark.parametrize("template", ["x.hlsnap", "%p.hlsnap", "{}/x.hlsnap"])
+def test_folder_with_a_percent_sign(folder, name, template):
+    """What stands in the current folder's name is no code."""
+    (folder.path / name / name).mkdir(parents=True)
+    inner = Folder(folder.path / name)
+    assert inner.traced("-c", "pass", options=["-q", "-o", template.format(name.replace("%", "%%"))]).status == 0
+    assert len([path for path in inner.path.rglob("*.hlsnap") if heapledger.Capture.load(path)]) == 1
+
+
+def test_folder_that_is_gone(folder):
+    name = folder.script("""\
+        import os, subprocess, sys
+        os.mkdir("gone")
+        os.chdir("gone")
+        os.rmdir("../gone")
+        run = [sys.executable, "-m", "heapledger", "run", "-q"]
+        print(subprocess.run([*run, "-c", "pass"]).returncode)
+        print(subprocess.run([*run, "-o", sys.argv[1], "-c", "pass"]).returncode)
+        """)
+    done = folder.plain(name, folder.path / "x.hlsnap")
+    assert done.out == "2\n0\n" and done.err == (
+        "heapledger run: the current folder is gone: give -o with an absolute path\n"
+    )
+    assert len(folder.files()) == 1
+
+
+def test_closing_words_do_not_command_the_terminal(folder):
+    script = folder.path / "a\x1b[31m\nb\udcff.py"
+    script.write_text("kept = bytes(3_000_000)")
+    done = folder.traced(script, options=["-o", "x\x1b[2J\n\t.hlsnap"])
+    assert r"written to " in done.err and r"/x\x1b[2J\x0a\x09.hlsnap" in done.err
+    assert r"/a\x1b[31m\x0ab\xff.py:1" in done.err
+    assert "\x1b" not in done.err and all(line.startswith(("heapledger: ", "  ")) for line in done.err.splitlines())
+
+
+def test_flags_and_module_in_one_word(folder):
+    name = folder.script("import sys; print(sys.flags.optimize, sys.orig_argv[1:])")
+    done = folder.finish(folder.start([sys.executable, "-B", "-OOmheapledger", "run", "-q", name]))
+    assert done.out == f"2 ['-B', '-OO', '{name}']\n", done
+
+
 def test_program_changes_its_folder(folder):
     assert folder.traced("-c", "import os; os.chdir('/')", options=QUIET).status == 0
     assert len(folder.files()) == 1
@@ -356,9 +398,13 @@ MISTAKES = {
     "no module": (["-m"], "argument expected for -m"),
     "no folder": (["-o", "missing/x", "-c", "pass"], "there is no folder"),
     "a folder": (["-o", ".", "-c", "pass"], "is a folder"),
-    "no frames": (["-n", "0", "-c", "pass"], "not in range"),
-    "too many frames": (["-n", "65536", "-c", "pass"], "not in range"),
-    "no number": (["-n", "x", "-c", "pass"], "invalid"),
+    "%p in a folder": (["-o", "%p/x", "-c", "pass"], "%p can be in the file's name, and not in the folder's"),
+    "no code": (["-qc"], "argument expected for -c"),
+    "no frames": (["-n", "0", "-c", "pass"], "must be a whole number from 1 to 65535, not '0'"),
+    "too many frames": (["-n", "65536", "-c", "pass"], "must be a whole number from 1 to 65535"),
+    "no number": (["-n", "x", "-c", "pass"], "must be a whole number from 1 to 65535, not 'x'"),
+    "no time": (["--every", "x", "-c", "pass"], "must be a number of seconds from 0.001 to"),
+    "too long": (["--every", "1e30", "-c", "pass"], "must be a number of seconds from 0.001 to"),
     "unknown option": (["--nonsense", "-c", "pass"], "unrecognized"),
 }
 
