@@ -88,7 +88,8 @@ static inline uint64_t hl_map_plain_leaf(uintptr_t address)
 /* The same address, which is plain, so that the compiler leaves out what is for odd multiples of 8. */
 static inline uintptr_t hl_map_plain(uintptr_t address)
 {
-    return (uintptr_t)__builtin_assume_aligned((const void *)address, 16);
+    const char *place = (const char *)address; /* clang 14 crashes without the variable */
+    return (uintptr_t)__builtin_assume_aligned(place, 16);
 }
 
 /* The coarsest shift for a block of this size at a multiple of 16: 2^shift is at most the size rounded up to 16. */
