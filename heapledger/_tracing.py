@@ -41,6 +41,8 @@ class trace(_Window):
     __slots__ = ("_nframe", "_report", "__weakref__")
 
     def __init__(self, nframe=1, *, report=None):
+        if callable(nframe):
+            raise TypeError("a function is decorated with @heapledger.trace(), with parentheses")
         if report is not None and not callable(report):
             raise TypeError(f"report must be callable, not {type(report).__name__}")
         self._nframe = nframe
@@ -155,6 +157,13 @@ class Leaks:
             return f"<heapledger.Leaks: {_format_size(size, False)} in {count} blocks after {len(self.rounds)} rounds>"
 
 
+def _runs_later(function):
+    import inspect
+
+    kinds = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+    return any(is_kind(function) for is_kind in kinds)
+
+
 def track_leaks(function, *, rounds=3, warmup=2, nframe=10):
     """Call the function again and again, and say what stays: Leaks.
 
@@ -164,6 +173,8 @@ def track_leaks(function, *, rounds=3, warmup=2, nframe=10):
     with _OwnWork():
         if rounds < 1 or warmup < 0:
             raise ValueError("rounds must be at least 1, and warmup at least 0")
+        if _runs_later(function):
+            raise TypeError("calling a coroutine function or a generator does not run it: give a function that does")
         for _ in range(warmup):
             function()
         whole, each = trace(nframe), [trace(nframe) for _ in range(rounds)]

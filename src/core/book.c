@@ -227,7 +227,7 @@ static void forget_stack(hl_book *book, hl_stack_id id)
 }
 
 /* The place of the first pin later than `clock`. */
-static uint32_t first_pin_after(const hl_book *book, uint32_t clock)
+static uint32_t first_pin_after(const hl_book *book, uint64_t clock)
 {
     uint32_t low = 0, high = book->pin_count;
     while (low < high) {
@@ -293,9 +293,9 @@ void hl_book_sweep(hl_book *book, uint32_t most)
 
 /* Pins. */
 
-uint32_t hl_book_pin(hl_book *book)
+uint64_t hl_book_pin(hl_book *book)
 {
-    uint32_t pin = 0;
+    uint64_t pin = 0;
     hl_lock_take(&hl_book_pin_lock);
     if (book->pin_count > 0 && book->pins[book->pin_count - 1].clock == book->pin_clock && !book->stirred) {
         book->pins[book->pin_count - 1].held++; /* nothing has changed since */
@@ -319,14 +319,14 @@ uint32_t hl_book_pin(hl_book *book)
     return pin;
 }
 
-void hl_book_pin_again(hl_book *book, uint32_t pin)
+void hl_book_pin_again(hl_book *book, uint64_t pin)
 {
     hl_lock_take(&hl_book_pin_lock);
     book->pins[first_pin_after(book, pin - 1)].held++;
     hl_lock_give(&hl_book_pin_lock);
 }
 
-void hl_book_unpin(hl_book *book, uint32_t pin)
+void hl_book_unpin(hl_book *book, uint64_t pin)
 {
     hl_lock_take(&hl_book_pin_lock);
     uint32_t at = first_pin_after(book, pin - 1);

@@ -44,13 +44,13 @@ typedef struct {
     uint32_t depth;            /* how many */
     uint32_t total;            /* frames there were when the stack was first seen; >= depth; 0: not known */
     uint32_t refs;             /* sites that name it */
-    uint32_t born;             /* the book's pin clock when it was made: older pins do not name it */
-    uint32_t died;             /* the pin clock when its last site went; meaningful in limbo only */
     uint32_t limbo;            /* next stack that waits for its pins, 0 at the end */
+    uint64_t born;             /* the book's pin clock when it was made: older pins do not name it */
+    uint64_t died;             /* the pin clock when its last site went; meaningful in limbo only */
 } hl_stack;
 
 typedef struct {
-    uint32_t clock; /* the book's pin clock just after the pin was made */
+    uint64_t clock; /* the book's pin clock just after the pin was made */
     uint32_t held;  /* how often */
 } hl_pin;
 
@@ -65,7 +65,7 @@ struct hl_book {
     uint64_t seed;   /* of all hashes; 0 in a ledger's book. A private one may be filled from a file, whose author must
                       * not know it: names that fall into one chain would make interning quadratic. */
     uint32_t frames; /* of all stacks; at most HL_BOOK_MOST_FRAMES */
-    uint32_t pin_clock; /* grows with every pin; this and the three below: hl_book_pin_lock */
+    uint64_t pin_clock; /* grows with every pin; this and the three below: hl_book_pin_lock */
     hl_pin *pins;       /* ascending */
     uint32_t pin_count;
     uint32_t pin_room;
@@ -106,9 +106,9 @@ extern hl_lock hl_book_pin_lock;
 
 /* Pins: see above. hl_book_pin returns the clock value to unpin with, 0 when there is no memory for it. The last two
  * need no lock of the caller's. hl_book_pin_again holds a pin once more. */
-uint32_t hl_book_pin(hl_book *book) HL_MUST_USE;
-void hl_book_pin_again(hl_book *book, uint32_t pin);
-void hl_book_unpin(hl_book *book, uint32_t pin);
+uint64_t hl_book_pin(hl_book *book) HL_MUST_USE;
+void hl_book_pin_again(hl_book *book, uint64_t pin);
+void hl_book_unpin(hl_book *book, uint64_t pin);
 /* Reclaim up to `most` stacks whose pins are gone. Cheap when there are none. */
 void hl_book_sweep(hl_book *book, uint32_t most);
 

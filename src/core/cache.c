@@ -48,13 +48,13 @@ void hl_cache_miss(hl_cache *cache, size_t sites)
     uint32_t places = UINT32_C(1) << cache->log2;
     if (HL_LIKELY(sites < places || ++cache->missed < places / 2) || cache->log2 == cache->largest)
         return;
+    cache->missed = 0;
     hl_cache_entry *entries = hl_os_map_dense(bytes_of(cache->log2 + STEP)); /* its places fill in any order */
     if (entries == NULL)
         return;
     hl_os_unmap(cache->entries, bytes_of(cache->log2));
     cache->entries = entries;
     cache->log2 += STEP;
-    cache->missed = 0;
     cache->far = cache->log2 >= FAR;
 }
 

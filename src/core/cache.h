@@ -32,7 +32,7 @@ typedef struct {
     uint32_t domain;
     uint64_t size;
     uint64_t stack_hash; /* of the locations: see hl_book_stack_hashed */
-    uint64_t version;    /* equal versions, equal locations; never 0 */
+    uint64_t version;    /* equal versions, equal locations; 0: it was not looked for in the cache */
 } hl_key;
 
 typedef struct {

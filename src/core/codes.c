@@ -114,7 +114,8 @@ static void forget(hl_codes *codes, hl_book *book, hl_code_id id)
     hl_table_remove(&codes->codes, id);
     if (++codes->generation == 0)
         codes->generation = 1; /* 0 means no generation */
-    codes->round += HL_CODES_ROUND;
+    if (codes->round != 0)     /* else all rounds have been, and the spots are still to be cleared */
+        codes->round += HL_CODES_ROUND;
 }
 
 void hl_codes_forget(hl_codes *codes, hl_book *book, uintptr_t address)

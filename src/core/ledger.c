@@ -57,7 +57,6 @@ void hl_ledger_close(hl_ledger *ledger)
 
 hl_site_id hl_ledger_site(hl_ledger *ledger, const hl_key *key)
 {
-    uint32_t sites = ledger->sites.table.count;
     hl_stack_id stack;
     hl_site_id site;
     if (hl_book_stack_hashed(ledger->book, key->stack_hash, key->locations, key->depth, 0, &stack) != HL_OK ||
@@ -66,9 +65,9 @@ hl_site_id hl_ledger_site(hl_ledger *ledger, const hl_key *key)
         return 0;
     }
     hl_ledger_note(ledger, key, site);
-    if (ledger->sites.table.count == sites)
-        hl_cache_miss(&ledger->cache, sites);
     const hl_site *found = hl_sites_at(&ledger->sites, site);
+    if (found->allocated != 0 && key->version != 0)
+        hl_cache_miss(&ledger->cache, ledger->sites.table.count);
     hl_cache_put(&ledger->cache, key, site, found->life, hl_book_get_stack(ledger->book, found->stack)->locations);
     return site;
 }

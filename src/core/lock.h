@@ -5,7 +5,9 @@
  * allocation are held without blocking on anything else or calling out of the core, so no lock order with the host's locks
  * can arise.
  *
- * After fork the child's only thread calls hl_lock_reset: the thread that held the lock does not exist there.
+ * Whoever forks takes all locks before, so that no table is caught in the middle of a change, and says so: the host may
+ * run code in that thread before they are given back (handlers of pthread_atfork), which then has them already. The
+ * child's only thread calls hl_lock_reset: the thread that held the lock does not exist there.
  */
 #ifndef HL_LOCK_H
 #define HL_LOCK_H
@@ -18,11 +20,16 @@ typedef struct {
     _Atomic uint32_t word;
 } hl_lock;
 
+/* This thread has all locks there are: it forks. */
+extern __thread bool hl_lock_has_all;
+
 static inline void hl_lock_take(hl_lock *lock)
 {
     uint32_t seen = 0;
     if (HL_LIKELY(
             atomic_compare_exchange_strong_explicit(&lock->word, &seen, 1, memory_order_acquire, memory_order_relaxed)))
+        return;
+    if (HL_UNLIKELY(hl_lock_has_all))
         return;
     if (seen != 2)
         seen = atomic_exchange_explicit(&lock->word, 2, memory_order_acquire);
@@ -40,6 +47,8 @@ static inline bool hl_lock_try(hl_lock *lock)
 
 static inline void hl_lock_give(hl_lock *lock)
 {
+    if (HL_UNLIKELY(hl_lock_has_all))
+        return;
     if (HL_UNLIKELY(atomic_exchange_explicit(&lock->word, 0, memory_order_release) == 2))
         hl_os_wake_one(&lock->word);
 }

@@ -1,8 +1,8 @@
 /* sites.h: what blocks are entered under: (stack, size, domain, origin), with its counters.
  *
  * A site is one cache line. Its counts for the peak are kept without a log: the ledger's epoch grows whenever a new
- * peak is reached (at that instant the count of every site's blocks alive is the peak's); the first change of a site in an epoch saves the
- * count it had. So the peak's count is `saved` if the site changed in this epoch, else that of now.
+ * peak is reached (at that instant the count of every site's blocks alive is the peak's); the first change of a site in
+ * an epoch saves the count it had. So the peak's count is `saved` if the site changed in this epoch, else that of now.
  *
  * A site with no live block that the peak does not need either is dead. Dead sites are reclaimed by a hand that goes
  * round the table a few steps whenever a site is made: no pause, and a program that makes no new sites pays nothing.
@@ -28,6 +28,7 @@ enum { HL_FEW_SITES = 4096, HL_FEW_COUNTED_SITES = 1 << 18 };
  * would lose their sites before they come back to them. With a frame limit of 1 they are at few places. */
 enum { HL_HAND_STEPS = 4, HL_HAND_STEPS_AT_ONE_FRAME = 16 };
 
+/* In its last life a site stays for ever. */
 enum { HL_MOST_LIVES = (1 << 16) - 1 };
 
 /* What a site is; bits, so that several are asked at once. */
@@ -47,8 +48,7 @@ typedef struct {
     uint32_t next;      /* the site that was looked for after this one, the last time; 0: not known */
     hl_stack_id stack;  /* 0: a hidden site, in no snapshot */
     uint32_t domain;
-    uint32_t life;  /* how often this id was reclaimed: a cache that remembers the id remembers this too. In its last
-                            life (HL_MOST_LIVES) a site stays for ever */
+    uint32_t life;  /* how often this id was reclaimed: see HL_MOST_LIVES. A cache remembers it with the id */
     uint8_t origin; /* whose ledger made it: an index into the ledger's origins */
     uint8_t cut;    /* of its blocks' pages: see hl_map_cut */
     uint8_t is;     /* HL_SITE_IN_USE and others */

@@ -54,7 +54,7 @@ typedef struct {
     _Atomic uint32_t holders;
     hl_moment moment;
     hl_book *book;
-    uint32_t pin;    /* 0: the book is private, nothing is reclaimed in it */
+    uint64_t pin;    /* 0: the book is private, nothing is reclaimed in it */
     uint32_t nframe; /* the frame limit the traces were cut at */
     hl_origins origins;
     size_t row_count;

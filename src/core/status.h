@@ -1,7 +1,7 @@
 /* status.h: what a core function answers.
  *
  * Results travel through out-parameters, success through this enum. Core functions allocate first and mutate last, so
- * any answer but HL_OK means that nothing has changed. The binding maps each status to one Python exception; on the
+ * any answer but HL_OK means that nothing has changed that anybody can see. The binding maps each status to one Python exception; on the
  * hook path a failure is counted as a lost record and never reaches the host.
  */
 #ifndef HL_STATUS_H

@@ -38,7 +38,9 @@ int hl_domains_track(unsigned int domain, uintptr_t address, size_t size)
     bool fast = enter_gate(&thread);
     if (hl_hooks_are_tracing()) {
         uint64_t lost = hl_hooks_ledger.lost;
-        hl_ledger_enter(&hl_hooks_ledger, address, SMALLEST_BLOCK, domain, site_for(thread, size, domain));
+        bool fits = size <= INT64_MAX - hl_hooks_ledger.traced; /* sums are shown as signed numbers */
+        hl_site_id site = fits ? site_for(thread, size, domain) : 0;
+        hl_ledger_enter(&hl_hooks_ledger, address, SMALLEST_BLOCK, domain, site);
         result = hl_hooks_ledger.lost == lost ? HL_DOMAINS_DONE : HL_DOMAINS_NO_MEMORY;
     }
     hl_gate_leave_favoured(&hl_hooks_gate, fast);

@@ -258,9 +258,12 @@ HL_INLINE void *allocate(PyMemAllocatorDomain which, bool zeroed, size_t count, 
 HL_INLINE void *reallocate(PyMemAllocatorDomain which, void *block, size_t size)
 {
     const PyMemAllocatorEx *original = original_of(which);
-    if (HL_UNLIKELY(hl_hooks_this_thread.inside))
-        return original->realloc(original->ctx, block, size);
     bool attached = which != PYMEM_DOMAIN_RAW;
+    if (HL_UNLIKELY(hl_hooks_this_thread.inside)) {
+        if (block != NULL) /* it is entered if it was allocated in a call of `free`, which is not inside */
+            leave_block(attached, block);
+        return original->realloc(original->ctx, block, size);
+    }
     detached old = {0};
     if (block != NULL)
         visit(detach, attached, block, 0, &old);

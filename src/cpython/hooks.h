@@ -5,7 +5,8 @@
  *
  * A block is removed before it is freed, always: afterwards another thread may have got its address. Calls that an
  * allocator makes to another domain's allocator (large objects go to the raw one) are part of the outer call: what they
- * allocate is not entered, and so what they free is not found.
+ * allocate is not entered, and so what they free is not found. Freeing is no such outer call, as nothing is left to be done
+ * when it is over: what a tool below ours allocates in it is entered.
  *
  * The hooks of a domain differ from the original allocator in their function pointers only, the context pointer is the
  * same. So a thread that copies the allocator's fields while we swap them (the raw domain, an interpreter with its own
@@ -51,7 +52,7 @@ void hl_hooks_lift_object_malloc(void (*what)(void *), void *argument);
 /* What this thread is doing; see hl_tracer_begin_own_work. */
 typedef struct {
     const void *own_frame; /* allocations made in this frame are the tracer's own */
-    bool inside;           /* inside an allocator already */
+    bool inside;           /* inside an allocator that allocates already */
     bool probed;           /* a hook of ours was called and passed through */
     bool noticed;          /* our reference tracer was told of an object made inside */
 } hl_hooks_thread;

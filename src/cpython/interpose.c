@@ -202,9 +202,6 @@ static void write_slot(const struct dl_phdr_info *info, void **slot, void *funct
     }
     if (sealed && mprotect((void *)page, page_size, PROT_READ | PROT_WRITE) != 0)
         return;
-    /* A slot that is not bound yet leads back into its own object. */
-    if (function == (void *)watched_dlopen && !contains(info, *slot))
-        atomic_store(&next_dlopen, (void *(*)(const char *, int)) * slot);
     __atomic_store_n(slot, function, __ATOMIC_RELEASE);
     if (sealed)
         (void)mprotect((void *)page, page_size, PROT_READ);

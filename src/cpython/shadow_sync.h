@@ -17,6 +17,7 @@ static inline void set_frame(hl_shadow *shadow, uint32_t at, const frame *f)
 static inline bool resolve_from(hl_shadow *shadow, hl_ledger *ledger, uint32_t low)
 {
     uint64_t hash = low + 1 == shadow->room ? 0 : shadow->hashes[low + 1];
+    uint32_t generation = ledger->codes.generation;
     shadow->version++;
     for (uint32_t i = low + 1; i-- > shadow->top;) {
         hl_location_id *location = &shadow->locations[i];
@@ -31,7 +32,7 @@ static inline bool resolve_from(hl_shadow *shadow, hl_ledger *ledger, uint32_t l
         hash = hash * HL_STACK_BASE + *location;
         shadow->hashes[i] = hash;
     }
-    if (HL_UNLIKELY(shadow->generation != 0 && shadow->generation != ledger->codes.generation)) {
+    if (HL_UNLIKELY(generation != ledger->codes.generation)) {
         /* Learning one location has shown that another code object died unseen: its locations are gone. */
         shadow->generation = 0;
         return false;

@@ -23,10 +23,12 @@ static void before_fork(void)
     hl_lock_take(&hl_tracer_control);
     hl_gate_enter(&hl_hooks_gate);
     hl_lock_take(&hl_book_pin_lock);
+    hl_lock_has_all = true;
 }
 
 static void after_fork_in_parent(void)
 {
+    hl_lock_has_all = false;
     if (hl_tracer_is_tracing())
         hl_ledger_forked(&hl_hooks_ledger);
     hl_lock_give(&hl_book_pin_lock);
@@ -36,6 +38,7 @@ static void after_fork_in_parent(void)
 
 static void after_fork_in_child(void)
 {
+    hl_lock_has_all = false;
     if (hl_tracer_is_tracing())
         hl_ledger_inherit(&hl_hooks_ledger);
     hl_lock_reset(&hl_book_pin_lock);

@@ -7,6 +7,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 /* Allocator hooks: one layer, over whatever is there when it is pushed. */
 
@@ -14,10 +15,19 @@ enum { DOMAINS = 3 };
 static PyMemAllocatorEx below[DOMAINS];
 static atomic_long allocations, releases;
 
+/* A log of what is released, which is begun there and grown elsewhere. */
+static bool logging;
+static void *log_book;
+static size_t log_size;
+
 static void *hook_malloc(void *context, size_t size)
 {
     PyMemAllocatorEx *next = context;
     atomic_fetch_add(&allocations, 1);
+    if (logging && context == &below[PYMEM_DOMAIN_OBJ] && log_book != NULL && log_size < 400000) {
+        log_size += 90000;
+        log_book = PyMem_RawRealloc(log_book, log_size);
+    }
     return next->malloc(next->ctx, size);
 }
 
@@ -39,6 +49,10 @@ static void hook_free(void *context, void *block)
 {
     PyMemAllocatorEx *next = context;
     atomic_fetch_add(&releases, block != NULL);
+    if (logging && context == &below[PYMEM_DOMAIN_OBJ] && log_book == NULL) {
+        log_size = 5000;
+        log_book = PyMem_RawMalloc(log_size);
+    }
     next->free(next->ctx, block);
 }
 
@@ -66,6 +80,17 @@ static PyObject *allocator_calls(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
     return Py_BuildValue("ll", atomic_load(&allocations), atomic_load(&releases));
+}
+
+static PyObject *keep_log(PyObject *module, PyObject *on)
+{
+    (void)module;
+    logging = PyObject_IsTrue(on) == 1;
+    if (!logging) {
+        PyMem_RawFree(log_book);
+        log_book = NULL;
+    }
+    return PyLong_FromSize_t(log_size);
 }
 
 /* The reference tracer. */
@@ -139,6 +164,7 @@ static PyMethodDef methods[] = {
     {"push_allocator", push_allocator, METH_NOARGS, NULL},
     {"pop_allocator", pop_allocator, METH_NOARGS, NULL},
     {"allocator_calls", allocator_calls, METH_NOARGS, NULL},
+    {"keep_log", keep_log, METH_O, NULL},
 #if PY_VERSION_HEX >= 0x030d0000
     {"set_tracer", set_tracer, METH_O, NULL},
     {"remove_tracer", remove_tracer, METH_NOARGS, NULL},

@@ -97,6 +97,23 @@ def test_allocator_hooks(companion, where):
     )
 
 
+def test_allocator_that_allocates_when_it_releases(companion):
+    """What a tool below ours takes in a call of free is in the ledger, until it is given back or taken elsewhere."""
+    beside(
+        """
+        import companion
+        companion.push_allocator()
+        heapledger.start(limit)
+        companion.keep_log(True)
+        for number in range(1000):
+            str(number) * 50
+        assert companion.keep_log(False) > 400_000
+        assert not [trace for trace in heapledger.take_snapshot().traces if trace.size == 5000]
+        """,
+        folder=companion,
+    )
+
+
 # The reference tracer
 
 

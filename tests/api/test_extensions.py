@@ -101,6 +101,29 @@ def test_the_same_line_in_two_domains(example, limit):
     )
 
 
+def test_sizes_that_do_not_add_up(example, tmp_path):
+    """What would take the sum beyond 63 bits is refused and counted as lost; what stood at the address is gone."""
+    run_with_helpers(
+        """
+        import heapledger, extension_example
+        heapledger.start()
+        assert extension_example.report(5, 0x1000, 2**62) == 0
+        assert extension_example.report(5, 0x2000, 7) == 0
+        assert extension_example.report(5, 0x2000, 2**62) == -1
+        assert extension_example.report(5, 0x3000, 2**63 - 1) == -1
+        assert [size for size, _ in in_domain(5)] == [2**62] and heapledger.lost_records() == 2
+        snapshot = heapledger.take_snapshot()
+        assert snapshot.statistics("lineno")[0].size == 2**62
+        snapshot.dump(sys.argv[2])
+        assert heapledger.Snapshot.load(sys.argv[2]).traces == snapshot.traces
+        assert extension_example.withdraw(5, 0x1000) == 0
+        assert heapledger.get_traced_memory()[0] < 2**40 and heapledger._validate() is None
+        """,
+        example,
+        tmp_path / "file",
+    )
+
+
 SAME_NUMBERS = """
 import heapledger, extension_example
 engine = importlib.import_module(sys.argv[2])

@@ -65,6 +65,31 @@ def test_fork(threads):
     run(FORK, threads, options=["-W", "ignore"])
 
 
+HANDLER = """
+    import ctypes, os, sys
+    import heapledger
+    kept = []
+    handler = ctypes.CFUNCTYPE(None)(lambda: kept.append([bytearray(5000), dict.fromkeys(map(str, range(50)))]))
+    handlers = [handler if sys.argv[1] == place else None for place in ("before", "in the parent", "in the child")]
+    assert ctypes.CDLL(None).__getattr__("__register_atfork")(*handlers, None) == 0
+    heapledger.start(3)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if heapledger._validate() is None and heapledger.lost_records() == 0 else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert len(kept) == (sys.argv[1] != "in the child")
+    for block, _ in kept:
+        assert heapledger.get_object_traceback(block)[-1].filename == __file__
+    assert heapledger._validate() is None
+"""
+
+
+@pytest.mark.parametrize("place", ["before", "in the parent", "in the child"])
+def test_fork_with_a_handler_that_allocates(place):
+    """Registered before ours, it runs while the forking thread holds our locks."""
+    run(HANDLER, place, timeout=20)
+
+
 INTERPRETERS = """
     import sys, textwrap, threading
     import heapledger

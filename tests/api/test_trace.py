@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import gc
 import inspect
 import random
@@ -418,6 +419,31 @@ def test_track_leaks():
     assert all(size >= 3000 + HEADER for size, _ in leaks.rounds)
     assert "5 rounds" in repr(leaks)
     assert not heapledger.is_tracing()
+
+
+def test_functions_that_a_call_does_not_run():
+    async def coroutine():
+        never_run.append(1)
+
+    def generator():
+        yield never_run.append(1)
+
+    async def both():
+        yield never_run.append(1)
+
+    never_run = []
+    for function in (coroutine, generator, both, functools.partial(coroutine)):
+        with pytest.raises(TypeError, match="does not run it"):
+            heapledger.track_leaks(function)
+    assert not never_run
+
+
+def test_a_decorator_without_parentheses():
+    with pytest.raises(TypeError, match=r"@heapledger.trace\(\), with parentheses"):
+
+        @heapledger.trace
+        def function():
+            pass
 
 
 def test_track_leaks_finds_none_where_there_are_none():

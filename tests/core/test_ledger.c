@@ -72,6 +72,7 @@ static void a_snapshot_keeps_what_it_names(void)
     CHECK_OR_RETURN(begin(1));
     hl_ledger *ledger = &the_history.ledger;
     hl_snapshot *snapshot;
+    ledger->book->pin_clock = UINT32_MAX; /* as after a great many */
     for (uint32_t i = 0; i < STACKS; i++)
         block_enters(ledger, address_of(i * 8), 16, 0, site_of(ledger, i, 16, 0));
     size_t room = hl_ledger_rows(ledger);
@@ -295,6 +296,18 @@ static void a_guess_must_be_right(void)
     hl_ledger_close(ledger);
 }
 
+static bool a_code_object_dies(hl_ledger *ledger)
+{
+    enum { CODE = 0x7f000000 };
+    hl_code_id code;
+    hl_string_id file = 0, name = 0;
+    if (hl_book_string(ledger->book, "f", 1, &file) != HL_OK || hl_book_string(ledger->book, "n", 1, &name) != HL_OK ||
+        hl_codes_add(&ledger->codes, ledger->book, CODE, file, name, &code) != HL_OK)
+        return false;
+    hl_codes_forget(&ledger->codes, ledger->book, CODE);
+    return true;
+}
+
 /* A spot is void once a code object has died, or its site was reclaimed. */
 static void a_spot_is_void_in_another_round(void)
 {
@@ -303,7 +316,7 @@ static void a_spot_is_void_in_another_round(void)
     hl_cache *cache = &ledger.cache;
     const hl_sites *sites = &ledger.sites;
     uint32_t *round = &ledger.codes.round, first = *round;
-    enum { AT = 0x7f001230, SIZE = 48, CODE = 0x7f000000 };
+    enum { AT = 0x7f001230, SIZE = 48 };
     hl_site_id site = site_of(&ledger, 1, SIZE, 0);
     CHECK_OR_RETURN(site != 0);
     CHECK_EQUAL(hl_cache_find_spot(cache, sites, AT, SIZE, *round), 0);
@@ -317,12 +330,7 @@ static void a_spot_is_void_in_another_round(void)
     hl_sites_at(sites, site)->life--;
     int rounds = 0;
     do { /* until the round comes again */
-        hl_code_id code;
-        hl_string_id file = 0, name = 0;
-        CHECK_OR_RETURN(hl_book_string(ledger.book, "f", 1, &file) == HL_OK);
-        CHECK_OR_RETURN(hl_book_string(ledger.book, "n", 1, &name) == HL_OK);
-        CHECK_OR_RETURN(hl_codes_add(&ledger.codes, ledger.book, CODE, file, name, &code) == HL_OK);
-        hl_codes_forget(&ledger.codes, ledger.book, CODE);
+        CHECK_OR_RETURN(a_code_object_dies(&ledger));
         CHECK_OR_RETURN(hl_cache_find_spot(cache, sites, AT, SIZE, *round) == 0);
         hl_cache_put_spot(cache, sites, AT + 2, SIZE, round, site);
         CHECK_OR_RETURN(hl_cache_find_spot(cache, sites, AT + 2, SIZE, *round) == site);
@@ -330,6 +338,16 @@ static void a_spot_is_void_in_another_round(void)
         rounds++;
     } while (*round != first);
     CHECK_EQUAL(rounds, (1 << 16) - 1);
+    /* Several may die before the next spot is put, also when all rounds have been. */
+    hl_cache_put_spot(cache, sites, AT, SIZE, round, site);
+    *round = UINT32_MAX / HL_CODES_ROUND * HL_CODES_ROUND;
+    for (int i = 0; i < 3; i++) {
+        CHECK_OR_RETURN(a_code_object_dies(&ledger));
+        CHECK_EQUAL(hl_cache_find_spot(cache, sites, AT, SIZE, *round), 0);
+    }
+    hl_cache_put_spot(cache, sites, AT + 2, SIZE, round, site);
+    CHECK_EQUAL(*round, first);
+    CHECK_EQUAL(hl_cache_find_spot(cache, sites, AT, SIZE, *round), 0);
     hl_ledger_close(&ledger);
 }
 
