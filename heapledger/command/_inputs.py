@@ -4,6 +4,7 @@ What is wrong with a file is a Failure: a sentence with the file's name.
 """
 
 import os
+import sys
 
 import heapledger
 from heapledger.command import Failure, _progress, _text
@@ -69,22 +70,48 @@ def load_all(filenames):
     return captures
 
 
-def merged(captures):
-    """The sum of captures; the only one as it is."""
+def process_of(capture):
+    """What tells the process that a capture is of from others; None if the file does not say it."""
+    host, number, command = (capture.metadata.get(key) for key in ("host", "pid", "command"))
+    return (host, number, repr(command)) if isinstance(host, str) and isinstance(number, int) else None
+
+
+def _warn_of_sums(captures, filenames, moments):
+    """Say on stderr what the sum of these captures, which has these moments, is not."""
+    lost = [name for name in MOMENTS if name not in moments and any(name in one.moments for one in captures)]
+    if lost:
+        print(f"heapledger: left out, as not all files have it: {', '.join(lost)}", file=sys.stderr)
+    processes = {}
+    for capture, filename in zip(captures, filenames, strict=True):
+        processes.setdefault(process_of(capture), []).append(_text.printable(os.fsdecode(filename)))
+    processes.pop(None, None)
+    first, *others = max(processes.values(), key=len, default=[None])
+    if others:
+        print(
+            f"heapledger: {first} and {others[0] if len(others) == 1 else f'{len(others)} more'} are of one process:"
+            " their sum is no process's memory; diff and report show how it changed",
+            file=sys.stderr,
+        )
+
+
+def merged(captures, filenames):
+    """The sum of the captures in these files; the only one as it is."""
     if len(captures) == 1:
         return captures[0]
     with _progress.show("merging", None, len(captures) > MANY_FILES):
         try:
-            return heapledger.Capture.merge(captures)
+            whole = heapledger.Capture.merge(captures)
         except (ValueError, OverflowError) as error:
             raise Failure(f"cannot merge these files: {error}") from error
         except MemoryError as error:
             raise Failure("cannot merge these files: there is not enough memory") from error
+    _warn_of_sums(captures, filenames, whole.moments)
+    return whole
 
 
 def load(filenames):
     """The capture in these files; several are merged."""
-    return merged(load_all(filenames))
+    return merged(load_all(filenames), filenames)
 
 
 def snapshot_at(capture, moment=None):

@@ -254,10 +254,35 @@ def test_a_number_that_is_not_there_or_not_clear(run):
 # --- files ---
 
 
-def test_merge(fine, tmp_path):
+@pytest.fixture
+def other_process(tmp_path):
+    """new.hlsnap, as if it were of another process than old.hlsnap."""
+    return stored.changed(stored.GOLDEN / "new.hlsnap", tmp_path / "other.hlsnap", pid=4322)
+
+
+def test_merge(run, fine, other_process, tmp_path):
     out = tmp_path / "out.hlsnap"
-    assert "2 files merged" in fine("merge", "old.hlsnap", "new.hlsnap", "-o", out)
-    assert fine("top", out, "-n", "3") == fine("top", "old.hlsnap", "new.hlsnap", "-n", "3")
+    assert "2 files merged" in fine("merge", "old.hlsnap", other_process, "-o", out)
+    assert fine("top", out, "-n", "3") == fine("top", "old.hlsnap", other_process, "-n", "3")
     assert heapledger.Capture.load(out).moments == ("live", "peak", "allocated")
-    fine("merge", out, "stdlib.pickle", "-o", out)
-    assert heapledger.Capture.load(out).moments == ("live",)
+    done = run("merge", out, "stdlib.pickle", "-o", out)
+    assert done.status == 0 and heapledger.Capture.load(out).moments == ("live",)
+    assert done.errors == "heapledger: left out, as not all files have it: peak, allocated\n"
+
+
+@pytest.mark.parametrize("command", ["summary", "top", "tree", "merge", "export", "report"])
+def test_the_sum_of_one_process_is_told(run, other_process, tmp_path, command):
+    out = tmp_path / "out"
+    more = {"export": ["--format", "csv"], "merge": ["-o", out], "report": ["--merge", "-o", out]}.get(command, [])
+    done = run(command, other_process, "new.hlsnap", "stdlib.pickle", "stdlib.pickle", "old.hlsnap", *more)
+    assert done.status == 0
+    said = "heapledger: new.hlsnap and old.hlsnap are of one process: their sum is no process's memory; diff and report"
+    assert f"{said} show how it changed\n" in done.errors
+    assert "of one process" not in run(command, other_process, "old.hlsnap", "stdlib.pickle", *more).errors
+
+
+@pytest.mark.parametrize("facts", [{"command": 3}, {"command": [[], {}]}, {"host": []}, {"pid": "x"}])
+def test_metadata_of_any_type(run, tmp_path, facts):
+    names = [stored.changed(stored.GOLDEN / "new.hlsnap", tmp_path / str(number), **facts) for number in range(3)]
+    assert run("top", *names).status == 0
+    assert run("report", *names, "-o", tmp_path / "page").status == 0
