@@ -70,6 +70,12 @@ class Capture:
 Capture.__module__ = "heapledger"
 
 
+def decode(data, filename):
+    """Capture.load for the bytes of a file, whose name is only for the error."""
+    with _OwnWork():
+        return _of(_files.decode_all(data, filename))
+
+
 def _of(snapshots):
     """A Capture of {moment: snapshot}."""
     with _OwnWork():

@@ -379,7 +379,12 @@ def load_all(filename):
     """Read the snapshots of a file, written by this package or by the standard library: {moment: snapshot}."""
     with _OwnWork():
         with open(filename, "rb") as file:
-            data = file.read()
+            return decode_all(file.read(), filename)
+
+
+def decode_all(data, filename):
+    """The same for the bytes of a file, whose name is only for the error."""
+    with _OwnWork():
         try:
             return _from_hlsnap(data) if data and data[0] == _FIRST_BYTE else _from_pickle(data)
         except _plain.Malformed as error:

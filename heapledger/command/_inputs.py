@@ -7,12 +7,14 @@ import os
 import sys
 
 import heapledger
+from heapledger import _capture
 from heapledger.command import Failure, _progress, _text
 
 MOMENTS = ("live", "peak", "allocated")
 NO_FRAMES = (("<no frames>", 0),)
 MANY_BYTES = 16 << 20  # less than a second
 MANY_FILES = 100
+NO_MEMORY = "there is not enough memory"
 
 
 def size_of(filename):
@@ -28,18 +30,35 @@ def reason(error):
     return error.strerror or str(error)
 
 
-def load_one(filename):
-    """The capture in a file: an .hlsnap file, or a pickle that the standard library wrote."""
-    shown = _text.printable(os.fsdecode(filename))
+def _unreadable(filename, why):
+    return Failure(f"cannot read {_text.printable(os.fsdecode(filename))}: {why}")
+
+
+def read(filename):
+    """The bytes of a file. Whoever wants to look at them twice keeps them: a pipe can be read once."""
     try:
-        return heapledger.Capture.load(filename)
+        with open(filename, "rb") as file:
+            return file.read()
     except OSError as error:
-        raise Failure(f"cannot read {shown}: {reason(error)}") from error
+        raise _unreadable(filename, reason(error)) from error
+    except MemoryError as error:
+        raise _unreadable(filename, NO_MEMORY) from error
+
+
+def decode(data, filename):
+    """The capture in the bytes of a file: an .hlsnap file, or a pickle that the standard library wrote."""
+    try:
+        return _capture.decode(data, filename)
     except heapledger.SnapshotFormatError as error:
         hint = "; heapledger check says what is sound" if error.offset else ""
-        raise Failure(f"cannot read {shown}: {error.reason} (byte {error.offset}){hint}") from error
+        raise _unreadable(filename, f"{error.reason} (byte {error.offset}){hint}") from error
     except MemoryError as error:
-        raise Failure(f"cannot read {shown}: there is not enough memory") from error
+        raise _unreadable(filename, NO_MEMORY) from error
+
+
+def load_one(filename):
+    """The capture in a file."""
+    return decode(read(filename), filename)
 
 
 def _with_frames(snapshot):
@@ -104,7 +123,7 @@ def merged(captures, filenames):
         except (ValueError, OverflowError) as error:
             raise Failure(f"cannot merge these files: {error}") from error
         except MemoryError as error:
-            raise Failure("cannot merge these files: there is not enough memory") from error
+            raise Failure(f"cannot merge these files: {NO_MEMORY}") from error
     _warn_of_sums(captures, filenames, whole.moments)
     return whole
 

@@ -9,7 +9,8 @@ import zlib
 from struct import unpack_from
 
 import heapledger
-from heapledger.command import Failure, _inputs, _table, _text
+from heapledger import _capture
+from heapledger.command import _inputs, _table, _text
 
 EXAMPLE = """\
   heapledger check app.hlsnap && cp app.hlsnap /archive"""
@@ -116,11 +117,7 @@ def sections(data):
 
 def examine(filename):
     """What is known of a file, as JSON has it."""
-    try:
-        with open(filename, "rb") as file:
-            data = file.read()
-    except OSError as error:
-        raise Failure(f"cannot read {_text.printable(filename)}: {_inputs.reason(error)}") from error
+    data = _inputs.read(filename)
     answer = {"file": filename, "bytes": len(data), "sound": True, "format": "unknown", "problem": None, "sections": []}
     if data.startswith(MAGIC):
         answer["format"] = "hlsnap"
@@ -130,11 +127,9 @@ def examine(filename):
         if len(data) >= HEADER:
             answer["version"] = "%d.%d" % unpack_from("<HH", data, len(MAGIC))
     try:
-        capture = heapledger.Capture.load(filename)
+        capture = _capture.decode(data, filename)
     except heapledger.SnapshotFormatError as error:
         answer |= {"sound": False, "problem": {"offset": error.offset, "reason": error.reason}}
-    except OSError as error:
-        raise Failure(f"cannot read {_text.printable(filename)}: {_inputs.reason(error)}") from error
     else:
         if answer["format"] == "unknown":
             answer["format"] = "tracemalloc"

@@ -26,12 +26,13 @@ def add_arguments(parser):
 
 def run(options):
     output = _text.printable(options.output)
+    data = _inputs.read(options.file)
     try:
-        if _memray.is_table(options.file):
-            content = _memray.read(options.file, options.moment)
+        if _memray.is_table(data):
+            content = _memray.convert(data, options.file, options.moment)
             _write_file(options.output, lambda file: file.write(content))
         else:
-            merge.write(_inputs.load_one(options.file), options.output)
+            merge.write(_inputs.decode(data, options.file), options.output)
     except OSError as error:
         raise Failure(f"cannot write {output}: {_inputs.reason(error)}") from error
     except TypeError as error:

@@ -35,6 +35,19 @@ def test_a_pipe_that_nobody_reads(process):
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+@pytest.mark.parametrize("name", ["old.hlsnap", "stdlib.pickle", "memray.csv"])
+def test_a_pipe_can_be_read_once(process, fine, tmp_path, name):
+    content = (stored.GOLDEN / name).read_bytes()
+    if name != "memray.csv":
+        done = process("check", "/dev/stdin", input=content, capture_output=True)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert done.stdout.decode() == fine("check", name).replace(name, "/dev/stdin")
+    done = process("import", "/dev/stdin", "-o", tmp_path / "piped", input=content, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+    fine("import", name, "-o", tmp_path / "read")
+    assert (tmp_path / "piped").read_bytes() == (tmp_path / "read").read_bytes()
+
+
 @pytest.mark.parametrize("command", [("top", "new.hlsnap"), ("export", "new.hlsnap", "--format", "json")])
 def test_output_that_cannot_be_written(process, command):
     with open("/dev/full", "wb") as full:
