@@ -247,8 +247,8 @@ def _what_to_save(snapshot):
         return traces, attributes, encoded
 
 
-def dump_all(snapshots, filename):
-    """Write snapshots of different moments that share their names into one .hlsnap file."""
+def encode_all(snapshots):
+    """The bytes of one .hlsnap file with snapshots of different moments that share their names."""
     with _OwnWork():
         traces, attributes, encoded = _what_to_save(snapshots[0])
         others = []
@@ -256,7 +256,12 @@ def dump_all(snapshots, filename):
             if set(vars(snapshot)) != {"traces", "traceback_limit"}:
                 raise TypeError("only the first snapshot of a file can have attributes of its own")
             others.append(snapshot.traces)
-        content = _to_hlsnap(snapshots[0], traces, attributes["traceback_limit"], encoded, others)
+        return _to_hlsnap(snapshots[0], traces, attributes["traceback_limit"], encoded, others)
+
+
+def write(content, filename):
+    """Write these bytes into a file."""
+    with _OwnWork():
         _write_file(filename, _Content(content))
 
 

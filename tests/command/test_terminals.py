@@ -5,6 +5,7 @@ import os
 import pathlib
 import pty
 import re
+import resource
 import shutil
 import signal
 import struct
@@ -141,7 +142,52 @@ def test_progress(tmp_path):
     assert pathlib.Path(names[0]).exists() and "live: " in text
 
 
-def test_a_profile_is_not_written_to_a_terminal(run, monkeypatch):
+@pytest.mark.parametrize(
+    "command, what, example",
+    [
+        (["export", "new.hlsnap", "--format", "pprof"], "a pprof file", "app.pb.gz"),
+        (["report", "new.hlsnap", "-o", "-"], "a page", "report.html"),
+        (["merge", "new.hlsnap", "-o", "-"], "an .hlsnap file", "merged.hlsnap"),
+        (["import", "memray.csv", "-o", "-"], "an .hlsnap file", "imported.hlsnap"),
+    ],
+)
+def test_what_is_not_written_to_a_terminal(run, monkeypatch, command, what, example):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    done = run("export", "new.hlsnap", "--format", "pprof")
-    assert done.status == 2 and "-o app.pb.gz" in done.errors
+    done = run(*command)
+    said = f"heapledger {command[0]}: {what} is nothing for a terminal; say where to write it: -o {example}\n"
+    assert (done.status, done.output, done.errors) == (2, "", said)
+
+
+@pytest.mark.parametrize(
+    "command", [["report", "new.hlsnap"], ["merge", "old.hlsnap", "stdlib.pickle"], ["import", "memray.csv"]]
+)
+def test_a_dash_is_stdout(run, process, tmp_path, command):
+    assert run(*command, "-o", tmp_path / "file").status == 0
+    done = process(*command, "-o", "-", capture_output=True)
+    assert done.returncode == 0 and done.stdout == (tmp_path / "file").read_bytes()
+    assert not (stored.GOLDEN / "-").exists() and b"file:" not in done.stderr
+
+
+def limit_files():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+
+@pytest.mark.parametrize("command", [["report"], ["export", "--format", "json"], ["merge"], ["import"]])
+def test_a_file_is_replaced_as_a_whole(process, tmp_path, command):
+    out = tmp_path / "out"
+    out.write_bytes(b"old")
+    file = "memray.csv" if command == ["import"] else "new.hlsnap"
+    done = process(*command, file, "-o", out, capture_output=True, text=True, preexec_fn=limit_files)
+    assert done.returncode == 2 and f"cannot write {out}: File too large" in done.stderr
+    assert out.read_bytes() == b"old" and os.listdir(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("command", [["report"], ["export", "--format", "json"]])
+def test_a_file_that_is_read_is_not_overwritten(run, tmp_path, command):
+    shutil.copy(stored.GOLDEN / "new.hlsnap", tmp_path / "same")
+    os.symlink("same", tmp_path / "link")
+    before = (tmp_path / "same").read_bytes()
+    for output in ("same", "link"):
+        done = run(*command, "old.hlsnap", tmp_path / "same", "-o", tmp_path / output)
+        assert (done.status, done.output) == (2, "") and f"{output} is one of the files to read" in done.errors
+    assert (tmp_path / "same").read_bytes() == before
