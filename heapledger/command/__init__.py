@@ -107,8 +107,18 @@ def run_command(name, arguments):
         return 130
 
 
+def open_closed_outputs():
+    """Called with stdout or stderr closed, Python has None for it. What is written there is to vanish."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            # Not inherited: the program that `run` becomes finds the descriptor closed again.
+            descriptor = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+            setattr(sys, name, open(descriptor, "w", encoding="utf-8", closefd=False))
+
+
 def main(arguments=None):
     """Run the command line, sys.argv's unless given; the exit status."""
+    open_closed_outputs()
     arguments = sys.argv[1:] if arguments is None else arguments
     parser = make_parser()
     if not arguments:

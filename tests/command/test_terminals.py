@@ -58,6 +58,48 @@ def test_output_that_cannot_be_written(process, command):
     assert done.stderr.endswith(": No space left on device\n")
 
 
+def closed(which, *arguments, **options):
+    """A command that is called with `>&-`, `2>&-` or both."""
+    line = ["bash", "-c", f'exec "$@" {which}', "bash", sys.executable, "-I", "-m", "heapledger", *arguments]
+    return subprocess.run(line, cwd=stored.GOLDEN, capture_output=True, text=True, check=False, timeout=60, **options)
+
+
+@pytest.mark.parametrize("which", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_output(tmp_path, which):
+    for arguments, status in {
+        ("summary", "old.hlsnap"): 0,
+        ("report", "new.hlsnap", "-o", str(tmp_path / "page")): 0,
+        ("check", "no-such-file"): 2,
+        ("top",): 2,
+    }.items():
+        done = closed(which, *arguments)
+        assert done.returncode == status, done
+        assert "Traceback" not in done.stderr
+        if status:
+            assert done.stdout == ""
+    assert (tmp_path / "page").read_bytes().startswith(b"<!doctype html>")
+
+
+@pytest.mark.parametrize("which, numbers", [(">&-", [1]), ("2>&-", [2]), ("<&- >&- 2>&-", [0, 1, 2])])
+def test_a_closed_output_is_closed_for_the_program_too(tmp_path, which, numbers):
+    program = """if True:
+        import os, sys
+        found = []
+        for number, stream in enumerate((sys.stdin, sys.stdout, sys.stderr)):
+            try:
+                os.fstat(number)
+            except OSError:
+                found.append(number)
+                assert stream is None
+        with open(sys.argv[1], "w") as file:
+            print(found, file=file)
+    """
+    done = closed(which, "run", "-o", tmp_path / "traced", "-c", program, tmp_path / "found")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "found").read_text(encoding="ascii") == f"{numbers}\n"
+    assert (tmp_path / "traced").exists()
+
+
 def test_interrupt(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     line = [sys.executable, "-I", "-m", "heapledger", "top", tmp_path / "pipe"]
