@@ -8,6 +8,9 @@ import sys
 
 from heapledger.command import _text
 
+DEEPEST_INDENTATION = 100  # of JSON: one that always grew would be nearly all of a deep tree
+_NOTHING = object()
+
 
 class Column:
     """A column of a table. `style` is rich's; the last column of a table may have cells of several lines, and is cut to
@@ -29,10 +32,29 @@ def show(text=""):
 
 
 def show_json(value):
-    import json  # takes as long as a small command
+    """As json.dump(indent=2), but without a recursion: a call tree may be deeper than that can be."""
+    from json import dumps  # takes as long as a small command to import
 
-    json.dump(value, sys.stdout, indent=2)
+    waiting = [(0, "", value)]  # the last one is next: (level, text before it, value)
+    while waiting:
+        level, before, value = waiting.pop()
+        sys.stdout.write(before)
+        if isinstance(value, (dict, list)) and value:
+            opening, closing = "{}" if isinstance(value, dict) else "[]"
+            named = value.items() if isinstance(value, dict) else ((None, one) for one in value)
+            entries = [("" if name is None else f"{dumps(name)}: ", one) for name, one in named]
+            sys.stdout.write(opening)
+            waiting.append((level, _new_line(level) + closing, _NOTHING))
+            for number in range(len(entries) - 1, -1, -1):
+                name, one = entries[number]
+                waiting.append((level + 1, "," * (number > 0) + _new_line(level + 1) + name, one))
+        elif value is not _NOTHING:
+            sys.stdout.write(dumps(value))
     print()
+
+
+def _new_line(level):
+    return "\n" + "  " * min(level, DEEPEST_INDENTATION)
 
 
 def show_table(columns, rows):

@@ -8,7 +8,7 @@ import re
 import heapledger
 import pytest
 import stored
-from heapledger.command import SUMMARIES
+from heapledger.command import SUMMARIES, _hlsnap, _table
 
 ANALYSES = ("summary", "top", "tree", "diff", "show", "merge", "export", "import", "check", "completion")
 
@@ -214,6 +214,29 @@ def test_an_empty_snapshot(fine, tmp_path):
         name, *more = arguments
         fine(name, tmp_path / "empty", *more)
     fine("diff", tmp_path / "empty", "old.hlsnap")
+
+
+def test_a_tree_deeper_than_a_recursion(fine, tmp_path):
+    writer, deepest = _hlsnap.Writer(), 3000
+    writer.add(tuple(("a.py", line, "f") for line in range(1, deepest + 1)), 10, 1)
+    (tmp_path / "deep").write_bytes(writer.encode("live", deepest, {}))
+    assert fine("tree", tmp_path / "deep", "--depth", "4000").count("a.py:") == deepest
+    text = fine("tree", tmp_path / "deep", "--depth", "4000", "--json")
+    # Nothing here reads JSON that is so deep; it opens and closes as it should.
+    words = re.findall(r'"line": \d+|[][{}]', text)
+    assert [word for word in words if word.startswith('"')] == [f'"line": {line}' for line in range(1, deepest + 1)]
+    brackets = "".join(word for word in words if not word.startswith('"'))
+    assert brackets == "{{[" + "{[" * deepest + "]}" * deepest + "]}}"
+    assert len(text) < 10_000_000  # an indentation that grew all the way would be most of it
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{}, [], {"a": [], "b": {}, "ü\udc80": [1, -2.5, True, None, '\n"\\文\ud800']}, [[[{"a": [[1], [2]]}]], 4], "x"],
+)
+def test_json_is_written_as_the_standard_library_does(capsys, value):
+    _table.show_json(value)
+    assert capsys.readouterr().out == json.dumps(value, indent=2) + "\n"
 
 
 # --- tracebacks by number ---
