@@ -168,6 +168,25 @@ def test_a_terminal(name, width):
         assert "…" in plain and "module.py" in plain  # of a very long path the end is shown
 
 
+@pytest.mark.parametrize(
+    "name, width, columns",
+    [("summary", 20, 2), ("top", 40, 3), ("top-traceback", 50, 4), ("diff", 40, 3), ("tree", 20, 3), ("check", 30, 4)],
+)
+def test_a_narrow_terminal_cuts_no_numbers(name, width, columns):
+    """Only the last column is cut; lines are longer than the terminal where the others leave no room for it."""
+    plain = COLOUR.sub("", on_terminal(*stored.COMMANDS[name], width=width))
+    begins = rf" *[-+]?\d\S*( B| .iB)?(  +\S+( B| .iB)?){{{columns - 1}}}  "
+    rows = [
+        found[0]
+        for line in (stored.GOLDEN / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+        if (found := re.match(begins, line))
+    ]
+    assert len(rows) >= 10 or name == "summary" and rows
+    assert [row for row in rows if f"\n{row}" not in plain] == []
+    shown = [line for line in plain.splitlines() if line.startswith(tuple(rows))]
+    assert max(map(len, shown)) <= max(width, len(rows[0]) + 16)
+
+
 def test_a_terminal_without_colours():
     assert "\x1b[3" not in on_terminal(*stored.COMMANDS["diff"], NO_COLOR="1")
     assert on_terminal(*stored.COMMANDS["top"], TERM="dumb") == (stored.GOLDEN / "top.txt").read_text(encoding="utf-8")
