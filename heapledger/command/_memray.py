@@ -43,6 +43,8 @@ def convert(data, filename, moment):
     with io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", errors="surrogateescape", newline="") as file:
         table = csv.DictReader(file)
         try:
+            if "stack_trace" not in table.fieldnames:  # the last name of HEADER, which may go on
+                raise ValueError("there is no column stack_trace")
             for row in table:
                 frames = _frames(row["stack_trace"])
                 deepest = max(deepest, len(frames))
