@@ -51,7 +51,8 @@ def make_parser():
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"heapledger {_version}")
-    parser.add_argument("command", metavar="COMMAND", help="one of those below")
+    # Not required, so that of an option that there is not, it is said that there is not.
+    parser.add_argument("command", metavar="COMMAND", nargs="?", help="one of those below")
     return parser
 
 
@@ -121,10 +122,10 @@ def main(arguments=None):
     open_closed_outputs()
     arguments = sys.argv[1:] if arguments is None else arguments
     parser = make_parser()
-    if not arguments:
+    name = parser.parse_args(arguments[:1]).command
+    if name is None:
         parser.print_help(sys.stderr)
         return 2
-    name = parser.parse_args(arguments[:1]).command
     if name not in SUMMARIES:
         parser.error(unknown(name))
     return run_command(name, arguments[1:])

@@ -161,7 +161,7 @@ def add_selection(parser):
         metavar="GLOB",
         action="append",
         default=[],
-        help="only blocks allocated by a file of this name, such as '*/myapp/*'; may be repeated",
+        help="only blocks allocated by a file of this name, a whole path, such as '*/myapp/*'; may be repeated",
     )
     group.add_argument(
         "--exclude", metavar="GLOB", action="append", default=[], help="no blocks allocated by a file of this name"
@@ -192,7 +192,12 @@ def filtered(snapshot, options):
 def nothing(options):
     """What is said where there is no block to show."""
     names = [f"--{name}" for name in ("include", "exclude", "domain") if getattr(options, name)]
-    return f"no block is left by {' and '.join(names)}" if names else "there are no blocks"
+    if not names:
+        return "there are no blocks"
+    # Names in a file are whole paths, or stand in brackets as <string> does.
+    relative = [pattern for pattern in options.include if pattern[:1] not in ("/", "*", "?", "[", "<")]
+    hint = f"; names are whole paths, try '*/{_text.printable(relative[0])}'" if relative else ""
+    return f"no block is left by {' and '.join(names)}{hint}"
 
 
 def select(capture, options):

@@ -59,6 +59,14 @@ def test_a_command_that_there_is_not(run):
     assert all(name in run().errors for name in SUMMARIES)
 
 
+def test_an_option_that_there_is_not(run):
+    for arguments in (["-x"], ["--nonsense", "top", "old.hlsnap"], ["-x", "--version"]):
+        done = run(*arguments)
+        assert (done.status, done.output) == (2, "")
+        assert done.errors.endswith(f"heapledger: error: unrecognized arguments: {arguments[0]}\n")
+    assert run("--").status == 2
+
+
 def test_version(run):
     done = run("--version")
     assert done.status == 0 and done.output == f"heapledger {importlib.metadata.version('heapledger')}\n"
@@ -66,8 +74,18 @@ def test_version(run):
 
 def test_nothing_left(fine):
     for command in ("top", "tree"):
-        text = fine(command, "new.hlsnap", "--include", "nothing*", "--exclude", "x")
+        text = fine(command, "new.hlsnap", "--include", "/nothing*", "--exclude", "x")
         assert text == "no block is left by --include and --exclude\n\nlive: 0 B in 0 blocks\n"
+
+
+def test_nothing_left_by_a_name_that_is_no_path(fine):
+    """Names in a file are whole paths."""
+    for pattern in ("orders.py", "shop/orders.py"):
+        text = fine("top", "new.hlsnap", "--include", pattern)
+        assert text.startswith(f"no block is left by --include; names are whole paths, try '*/{pattern}'\n")
+    for pattern in ("*orders.ph", "/app/orders.py", "<frozen x>"):
+        assert fine("top", "new.hlsnap", "--include", pattern).startswith("no block is left by --include\n")
+    assert fine("top", "new.hlsnap", "--exclude", "*", "--exclude", "x").startswith("no block is left by --exclude\n")
 
 
 @pytest.mark.parametrize("command", ["summary", "top", "tree", "diff", "show", "merge", "export", "import"])
