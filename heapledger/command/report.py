@@ -40,7 +40,7 @@ def add_way(parser):
     parser.add_argument(
         "--confidential",
         action="store_true",
-        help="replace the names of files and functions, leave out command and host",
+        help="replace the names of files and functions, leave out command, host, process and version",
     )
 
 
