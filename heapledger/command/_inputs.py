@@ -91,8 +91,9 @@ def load_all(filenames):
 
 def process_of(capture):
     """What tells the process that a capture is of from others; None if the file does not say it."""
-    host, number, command = (capture.metadata.get(key) for key in ("host", "pid", "command"))
-    return (host, number, repr(command)) if isinstance(host, str) and isinstance(number, int) else None
+    metadata = capture.metadata
+    host, number = metadata.get("host"), metadata.get("pid")
+    return (host, number, repr(metadata.get("command"))) if isinstance(host, str) and isinstance(number, int) else None
 
 
 def _warn_of_sums(captures, filenames, moments):
