@@ -35,7 +35,7 @@ class Capture:
     def dump(self, filename):
         """Write all of it into one .hlsnap file."""
         with _OwnWork():
-            _files.dump_all([getattr(self, name) for name in self.moments], filename)
+            _files.write(encode(self), filename)
 
     def select(self, *moments):
         """The capture with these moments only."""
@@ -68,6 +68,18 @@ class Capture:
 
 
 Capture.__module__ = "heapledger"
+
+
+def encode(capture):
+    """The bytes that Capture.dump writes."""
+    with _OwnWork():
+        return _files.encode_all([getattr(capture, name) for name in capture.moments])
+
+
+def decode(data, filename):
+    """Capture.load for the bytes of a file, whose name is only for the error."""
+    with _OwnWork():
+        return _of(_files.decode_all(data, filename))
 
 
 def _of(snapshots):

@@ -247,8 +247,8 @@ def _what_to_save(snapshot):
         return traces, attributes, encoded
 
 
-def dump_all(snapshots, filename):
-    """Write snapshots of different moments that share their names into one .hlsnap file."""
+def encode_all(snapshots):
+    """The bytes of one .hlsnap file with snapshots of different moments that share their names."""
     with _OwnWork():
         traces, attributes, encoded = _what_to_save(snapshots[0])
         others = []
@@ -256,7 +256,12 @@ def dump_all(snapshots, filename):
             if set(vars(snapshot)) != {"traces", "traceback_limit"}:
                 raise TypeError("only the first snapshot of a file can have attributes of its own")
             others.append(snapshot.traces)
-        content = _to_hlsnap(snapshots[0], traces, attributes["traceback_limit"], encoded, others)
+        return _to_hlsnap(snapshots[0], traces, attributes["traceback_limit"], encoded, others)
+
+
+def write(content, filename):
+    """Write these bytes into a file."""
+    with _OwnWork():
         _write_file(filename, _Content(content))
 
 
@@ -379,7 +384,12 @@ def load_all(filename):
     """Read the snapshots of a file, written by this package or by the standard library: {moment: snapshot}."""
     with _OwnWork():
         with open(filename, "rb") as file:
-            data = file.read()
+            return decode_all(file.read(), filename)
+
+
+def decode_all(data, filename):
+    """The same for the bytes of a file, whose name is only for the error."""
+    with _OwnWork():
         try:
             return _from_hlsnap(data) if data and data[0] == _FIRST_BYTE else _from_pickle(data)
         except _plain.Malformed as error:

@@ -51,7 +51,8 @@ def make_parser():
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"heapledger {_version}")
-    parser.add_argument("command", metavar="COMMAND", help="one of those below")
+    # Not required, so that of an option that there is not, it is said that there is not.
+    parser.add_argument("command", metavar="COMMAND", nargs="?", help="one of those below")
     return parser
 
 
@@ -107,14 +108,24 @@ def run_command(name, arguments):
         return 130
 
 
+def open_closed_outputs():
+    """Called with stdout or stderr closed, Python has None for it. What is written there is to vanish."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            # Not inherited: the program that `run` becomes finds the descriptor closed again.
+            descriptor = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+            setattr(sys, name, open(descriptor, "w", encoding="utf-8", closefd=False))
+
+
 def main(arguments=None):
     """Run the command line, sys.argv's unless given; the exit status."""
+    open_closed_outputs()
     arguments = sys.argv[1:] if arguments is None else arguments
     parser = make_parser()
-    if not arguments:
+    name = parser.parse_args(arguments[:1]).command
+    if name is None:
         parser.print_help(sys.stderr)
         return 2
-    name = parser.parse_args(arguments[:1]).command
     if name not in SUMMARIES:
         parser.error(unknown(name))
     return run_command(name, arguments[1:])

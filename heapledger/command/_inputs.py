@@ -4,14 +4,17 @@ What is wrong with a file is a Failure: a sentence with the file's name.
 """
 
 import os
+import sys
 
 import heapledger
+from heapledger import _capture
 from heapledger.command import Failure, _progress, _text
 
 MOMENTS = ("live", "peak", "allocated")
 NO_FRAMES = (("<no frames>", 0),)
 MANY_BYTES = 16 << 20  # less than a second
 MANY_FILES = 100
+NO_MEMORY = "there is not enough memory"
 
 
 def size_of(filename):
@@ -27,18 +30,35 @@ def reason(error):
     return error.strerror or str(error)
 
 
-def load_one(filename):
-    """The capture in a file: an .hlsnap file, or a pickle that the standard library wrote."""
-    shown = _text.printable(os.fsdecode(filename))
+def _unreadable(filename, why):
+    return Failure(f"cannot read {_text.printable(os.fsdecode(filename))}: {why}")
+
+
+def read(filename):
+    """The bytes of a file. Whoever wants to look at them twice keeps them: a pipe can be read once."""
     try:
-        return heapledger.Capture.load(filename)
+        with open(filename, "rb") as file:
+            return file.read()
     except OSError as error:
-        raise Failure(f"cannot read {shown}: {reason(error)}") from error
+        raise _unreadable(filename, reason(error)) from error
+    except MemoryError as error:
+        raise _unreadable(filename, NO_MEMORY) from error
+
+
+def decode(data, filename):
+    """The capture in the bytes of a file: an .hlsnap file, or a pickle that the standard library wrote."""
+    try:
+        return _capture.decode(data, filename)
     except heapledger.SnapshotFormatError as error:
         hint = "; heapledger check says what is sound" if error.offset else ""
-        raise Failure(f"cannot read {shown}: {error.reason} (byte {error.offset}){hint}") from error
+        raise _unreadable(filename, f"{error.reason} (byte {error.offset}){hint}") from error
     except MemoryError as error:
-        raise Failure(f"cannot read {shown}: there is not enough memory") from error
+        raise _unreadable(filename, NO_MEMORY) from error
+
+
+def load_one(filename):
+    """The capture in a file."""
+    return decode(read(filename), filename)
 
 
 def _with_frames(snapshot):
@@ -69,22 +89,49 @@ def load_all(filenames):
     return captures
 
 
-def merged(captures):
-    """The sum of captures; the only one as it is."""
+def process_of(capture):
+    """What tells the process that a capture is of from others; None if the file does not say it."""
+    metadata = capture.metadata
+    host, number = metadata.get("host"), metadata.get("pid")
+    return (host, number, repr(metadata.get("command"))) if isinstance(host, str) and isinstance(number, int) else None
+
+
+def _warn_of_sums(captures, filenames, moments):
+    """Say on stderr what the sum of these captures, which has these moments, is not."""
+    lost = [name for name in MOMENTS if name not in moments and any(name in one.moments for one in captures)]
+    if lost:
+        print(f"heapledger: left out, as not all files have it: {', '.join(lost)}", file=sys.stderr)
+    processes = {}
+    for capture, filename in zip(captures, filenames, strict=True):
+        processes.setdefault(process_of(capture), []).append(_text.printable(os.fsdecode(filename)))
+    processes.pop(None, None)
+    first, *others = max(processes.values(), key=len, default=[None])
+    if others:
+        print(
+            f"heapledger: {first} and {others[0] if len(others) == 1 else f'{len(others)} more'} are of one process:"
+            " their sum is no process's memory; diff and report show how it changed",
+            file=sys.stderr,
+        )
+
+
+def merged(captures, filenames):
+    """The sum of the captures in these files; the only one as it is."""
     if len(captures) == 1:
         return captures[0]
     with _progress.show("merging", None, len(captures) > MANY_FILES):
         try:
-            return heapledger.Capture.merge(captures)
+            whole = heapledger.Capture.merge(captures)
         except (ValueError, OverflowError) as error:
             raise Failure(f"cannot merge these files: {error}") from error
         except MemoryError as error:
-            raise Failure("cannot merge these files: there is not enough memory") from error
+            raise Failure(f"cannot merge these files: {NO_MEMORY}") from error
+    _warn_of_sums(captures, filenames, whole.moments)
+    return whole
 
 
 def load(filenames):
     """The capture in these files; several are merged."""
-    return merged(load_all(filenames))
+    return merged(load_all(filenames), filenames)
 
 
 def snapshot_at(capture, moment=None):
@@ -115,7 +162,7 @@ def add_selection(parser):
         metavar="GLOB",
         action="append",
         default=[],
-        help="only blocks allocated by a file of this name, such as '*/myapp/*'; may be repeated",
+        help="only blocks allocated by a file of this name, a whole path, such as '*/myapp/*'; may be repeated",
     )
     group.add_argument(
         "--exclude", metavar="GLOB", action="append", default=[], help="no blocks allocated by a file of this name"
@@ -146,7 +193,12 @@ def filtered(snapshot, options):
 def nothing(options):
     """What is said where there is no block to show."""
     names = [f"--{name}" for name in ("include", "exclude", "domain") if getattr(options, name)]
-    return f"no block is left by {' and '.join(names)}" if names else "there are no blocks"
+    if not names:
+        return "there are no blocks"
+    # Names in a file are whole paths, or stand in brackets as <string> does.
+    relative = [pattern for pattern in options.include if pattern[:1] not in ("/", "*", "?", "[", "<")]
+    hint = f"; names are whole paths, try '*/{_text.printable(relative[0])}'" if relative else ""
+    return f"no block is left by {' and '.join(names)}{hint}"
 
 
 def select(capture, options):

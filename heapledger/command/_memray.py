@@ -6,6 +6,7 @@ numbers can be, and their sum and number are right.
 """
 
 import csv
+import io
 import re
 import sys
 
@@ -16,13 +17,9 @@ _FRAME = re.compile(r"([^;]*);(.*?);(\d+)(?:\||$)", re.DOTALL)
 _UNKNOWN = ("<unknown>", 0, None)
 
 
-def is_table(filename):
-    """Whether a file begins like such a table."""
-    try:
-        with open(filename, "rb") as file:
-            return file.read(len(HEADER)) == HEADER.encode("ascii")
-    except OSError:
-        return False  # whoever reads it next says why
+def is_table(data):
+    """Whether the bytes of a file begin like such a table."""
+    return data.startswith(HEADER.encode("ascii"))
 
 
 def _frames(text):
@@ -39,13 +36,15 @@ def _frames(text):
     return tuple(reversed(found)) or (_UNKNOWN,)
 
 
-def read(filename, moment):
+def convert(data, filename, moment):
     """The bytes of an .hlsnap file with what the table has."""
     writer, deepest = _hlsnap.Writer(), 1
     csv.field_size_limit(sys.maxsize)  # deep stacks are long fields
-    with open(filename, encoding="utf-8", errors="surrogateescape", newline="") as file:
+    with io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", errors="surrogateescape", newline="") as file:
         table = csv.DictReader(file)
         try:
+            if "stack_trace" not in table.fieldnames:  # the last name of HEADER, which may go on
+                raise ValueError("there is no column stack_trace")
             for row in table:
                 frames = _frames(row["stack_trace"])
                 deepest = max(deepest, len(frames))
@@ -56,6 +55,6 @@ def read(filename, moment):
                 if greater:
                     writer.add(frames, each + 1, greater)
                 writer.add(frames, each, count - greater)
-        except (OSError, ValueError, TypeError, csv.Error) as error:
+        except (ValueError, TypeError, csv.Error) as error:
             raise Failure(f"cannot read {_text.printable(filename)}: line {table.line_num}: {error}") from error
     return writer.encode(moment, deepest, {"imported_from": "memray", "moment": moment, "traceback_limit": deepest})

@@ -8,6 +8,10 @@ import sys
 
 from heapledger.command import _text
 
+LEAST_ROOM = 10  # for the last column of a table
+DEEPEST_INDENTATION = 100  # of JSON: one that always grew would be nearly all of a deep tree
+_NOTHING = object()
+
 
 class Column:
     """A column of a table. `style` is rich's; the last column of a table may have cells of several lines, and is cut to
@@ -29,10 +33,29 @@ def show(text=""):
 
 
 def show_json(value):
-    import json  # takes as long as a small command
+    """As json.dump(indent=2), but without a recursion: a call tree may be deeper than that can be."""
+    from json import dumps  # takes as long as a small command to import
 
-    json.dump(value, sys.stdout, indent=2)
+    waiting = [(0, "", value)]  # the last one is next: (level, text before it, value)
+    while waiting:
+        level, before, value = waiting.pop()
+        sys.stdout.write(before)
+        if isinstance(value, (dict, list)) and value:
+            opening, closing = "{}" if isinstance(value, dict) else "[]"
+            named = value.items() if isinstance(value, dict) else ((None, one) for one in value)
+            entries = [("" if name is None else f"{dumps(name)}: ", one) for name, one in named]
+            sys.stdout.write(opening)
+            waiting.append((level, _new_line(level) + closing, _NOTHING))
+            for number in range(len(entries) - 1, -1, -1):
+                name, one = entries[number]
+                waiting.append((level + 1, "," * (number > 0) + _new_line(level + 1) + name, one))
+        elif value is not _NOTHING:
+            sys.stdout.write(dumps(value))
     print()
+
+
+def _new_line(level):
+    return "\n" + "  " * min(level, DEEPEST_INDENTATION)
 
 
 def show_table(columns, rows):
@@ -44,10 +67,15 @@ def show_table(columns, rows):
         _show_plain(columns, rows)
 
 
-def _show_plain(columns, rows):
-    widths = [
+def _widths(columns, rows):
+    """Of all columns but the last."""
+    return [
         max([len(column.title), *(len(row[number][0]) for row in rows)]) for number, column in enumerate(columns[:-1])
     ]
+
+
+def _show_plain(columns, rows):
+    widths = _widths(columns, rows)
     indent = sum(widths) + 2 * len(widths)
     for row in [[(column.title, None) for column in columns], *rows]:
         cells = [
@@ -64,16 +92,19 @@ def _show_rich(columns, rows):
 
     console = Console(highlight=False, soft_wrap=False)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for column in columns[:-1]:
-        table.add_column(column.title, style=column.style, justify="right" if column.right else "left", no_wrap=True)
-    prose = columns[-1].prose
-    table.add_column(columns[-1].title, style=columns[-1].style, no_wrap=not prose)
-    taken = sum(max([len(c.title), *(len(row[n][0]) for row in rows)]) + 2 for n, c in enumerate(columns[:-1]))
-    room = max(console.width - taken, 20)
+    widths, last = _widths(columns, rows), columns[-1]
+    for column, width in zip(columns, widths, strict=False):
+        justify = "right" if column.right else "left"
+        table.add_column(column.title, style=column.style, justify=justify, no_wrap=True, width=width)
+    taken = sum(widths) + 2 * len(widths)
+    room = max(console.width - taken, LEAST_ROOM, len(last.title))
+    table.add_column(last.title, style=last.style, no_wrap=not last.prose, max_width=room)
+    # Were the table wider than the console, numbers would be cut, too. The terminal breaks lines that are too long.
+    console.width = taken + room
     for row in rows:
-        first, *more = [line if prose else _text.shorten(line, room) for line in row[-1][0].split("\n")]
-        last = Text(first, style=row[-1][1] or "")
+        first, *more = [line if last.prose else _text.shorten(line, room) for line in row[-1][0].split("\n")]
+        described = Text(first, style=row[-1][1] or "")
         for line in more:
-            last.append("\n" + line, style="dim")
-        table.add_row(*(Text(text, style=style or "") for text, style in row[:-1]), last)
+            described.append("\n" + line, style="dim")
+        table.add_row(*(Text(text, style=style or "") for text, style in row[:-1]), described)
     console.print(table, crop=True, overflow="ellipsis")

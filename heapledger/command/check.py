@@ -1,14 +1,17 @@
 """Say whether a file is sound, and if not, what is wrong where and which sections of it are whole.
 
 Every section's checksum is compared, also behind a damaged one where the next can be found; then the file is read as
-all commands read it. Nothing is repaired. The exit status is 0 if all files are sound, and 1 if one is not.
+all commands read it. Nothing is repaired. The exit status is 0 if all files are sound, 1 if one is not, and 2 if one
+cannot be read at all.
 """
 
 import os
+import sys
 import zlib
 from struct import unpack_from
 
 import heapledger
+from heapledger import _capture
 from heapledger.command import Failure, _inputs, _table, _text
 
 EXAMPLE = """\
@@ -116,11 +119,7 @@ def sections(data):
 
 def examine(filename):
     """What is known of a file, as JSON has it."""
-    try:
-        with open(filename, "rb") as file:
-            data = file.read()
-    except OSError as error:
-        raise Failure(f"cannot read {_text.printable(filename)}: {_inputs.reason(error)}") from error
+    data = _inputs.read(filename)
     answer = {"file": filename, "bytes": len(data), "sound": True, "format": "unknown", "problem": None, "sections": []}
     if data.startswith(MAGIC):
         answer["format"] = "hlsnap"
@@ -130,11 +129,9 @@ def examine(filename):
         if len(data) >= HEADER:
             answer["version"] = "%d.%d" % unpack_from("<HH", data, len(MAGIC))
     try:
-        capture = heapledger.Capture.load(filename)
+        capture = _capture.decode(data, filename)
     except heapledger.SnapshotFormatError as error:
         answer |= {"sound": False, "problem": {"offset": error.offset, "reason": error.reason}}
-    except OSError as error:
-        raise Failure(f"cannot read {_text.printable(filename)}: {_inputs.reason(error)}") from error
     else:
         if answer["format"] == "unknown":
             answer["format"] = "tracemalloc"
@@ -169,12 +166,22 @@ def show(answer):
 
 
 def run(options):
-    answers = [examine(filename) for filename in options.files]
-    if options.json:
-        _table.show_json({"files": answers})
-    else:
-        for number, answer in enumerate(answers):
-            if number:
+    answers, status = [], 0
+    for filename in options.files:
+        try:
+            answer = examine(filename)
+        except Failure as failure:
+            sys.stdout.flush()  # what is said of the files before it comes first
+            print(f"heapledger check: {failure}", file=sys.stderr)
+            status = 2
+            continue
+        if not options.json:
+            if answers:
                 _table.show()
             show(answer)
-    return 0 if all(answer["sound"] for answer in answers) else 1
+        answers.append(answer)
+        if not answer["sound"]:
+            status = max(status, 1)
+    if options.json:
+        _table.show_json({"files": answers})
+    return status

@@ -2,14 +2,14 @@
 
 import argparse
 
-from heapledger.command import SUMMARIES, _table, make_command_parser
+from heapledger.command import SUMMARIES, _table, make_command_parser, make_parser
 
 EXAMPLE = """\
   source <(heapledger completion bash)                                        # in ~/.bashrc
   heapledger completion zsh > ~/.zfunc/_heapledger                            # a folder of $fpath
   heapledger completion fish > ~/.config/fish/completions/heapledger.fish"""
 
-FILES = ("FILE", "OLD", "NEW", "OUT")  # what argparse calls arguments that are names of files
+FILES = ("FILE", "OLD", "NEW", "OUT", "PAGE", "SCRIPT")  # what argparse calls arguments that are names of files
 
 
 def add_arguments(parser):
@@ -38,6 +38,11 @@ def commands():
     return found
 
 
+def own_options():
+    """[Option, ...] of heapledger without a command."""
+    return [option for option in map(Option, make_parser()._actions) if option.names]
+
+
 # bash
 
 
@@ -61,7 +66,7 @@ def _bash_command(name, options):
 
 
 def bash():
-    names = " ".join(SUMMARIES)
+    names = " ".join([*SUMMARIES, *(name for option in own_options() for name in option.names)])
     lines = [
         "# Completion of heapledger for bash: source <(heapledger completion bash)",
         "_heapledger() {",
@@ -71,7 +76,7 @@ def bash():
         "    [[ $previous == = ]] && previous=${COMP_WORDS[COMP_CWORD-2]}",
         "    COMPREPLY=()",
         "    if ((COMP_CWORD == 1)); then",
-        f"        words='{names} -h --help'",
+        f"        words='{names}'",
         "    else",
         "    case ${COMP_WORDS[1]} in",
     ]
@@ -122,13 +127,16 @@ def _zsh_option(option):
 
 
 def zsh():
-    lines = ["#compdef heapledger", "# Completion of heapledger for zsh.", "_heapledger() {", "    local -a commands"]
-    lines.append("    commands=(")
-    lines += [f"        {_quote(f'{name}:{_zsh_text(summary)}')}" for name, summary in SUMMARIES.items()]
+    own = {name: option.help for option in own_options() for name in option.names}
+    lines = ["#compdef heapledger", "# Completion of heapledger for zsh.", "_heapledger() {"]
+    lines.append("    local -a commands options")
+    for array, described in (("commands", SUMMARIES), ("options", own)):
+        lines.append(f"    {array}=(")
+        lines += [f"        {_quote(f'{name}:{_zsh_text(text)}')}" for name, text in described.items()]
+        lines.append("    )")
     lines += [
-        "    )",
         "    if ((CURRENT == 2)); then",
-        "        _describe command commands",
+        "        if [[ $PREFIX == -* ]]; then _describe -o option options; else _describe command commands; fi",
         "        return",
         "    fi",
     ]
@@ -146,8 +154,8 @@ def zsh():
 # fish
 
 
-def _fish_option(command, option):
-    line = f"complete -c heapledger -n '__fish_seen_subcommand_from {command}'"
+def _fish_option(condition, option):
+    line = f"complete -c heapledger -n {condition}"
     for name in option.names:
         line += f" -l {name[2:]}" if name.startswith("--") else f" -s {name[1:]}"
     if option.takes_value and option.names:
@@ -161,9 +169,10 @@ def _fish_option(command, option):
 
 def fish():
     lines = ["# Completion of heapledger for fish.", "complete -c heapledger -f"]
+    lines += [_fish_option("__fish_use_subcommand", option) for option in own_options()]
     for name, summary, options in commands():
         lines.append(f"complete -c heapledger -n __fish_use_subcommand -a {name} -d {_quote(summary)}")
-        lines += [_fish_option(name, option) for option in options]
+        lines += [_fish_option(f"'__fish_seen_subcommand_from {name}'", option) for option in options]
     return "\n".join(lines)
 
 

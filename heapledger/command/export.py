@@ -6,10 +6,8 @@ Collapsed stacks are of one moment, that of --moment. Moments that the file does
 """
 
 import os
-import sys
 
-from heapledger._files import _write_file
-from heapledger.command import Failure, _formats, _inputs, _progress, _text
+from heapledger.command import _formats, _inputs, _outputs, _progress
 from heapledger.command._tree import CallTree
 
 EXAMPLE = """\
@@ -22,7 +20,7 @@ MANY_BYTES = 4 << 20  # of files to read: seconds of work
 def add_arguments(parser):
     _inputs.add_files(parser)
     parser.add_argument("--format", choices=list(_formats.FORMATS), required=True, help="what to write")
-    parser.add_argument("-o", "--output", metavar="OUT", default="-", help="the file to write (default: stdout)")
+    parser.add_argument("-o", "--output", metavar="OUT", default="-", help="the file to write (default: -, stdout)")
     _inputs.add_selection(parser)
 
 
@@ -38,18 +36,12 @@ def encode(capture, options):
 
 
 def run(options):
-    if options.output == "-" and options.format == "pprof" and sys.stdout.isatty():
-        raise Failure("a pprof file is nothing for a terminal; say where to write it: -o app.pb.gz")
+    if options.format == "pprof":
+        _outputs.refuse_terminal(options.output, "a pprof file", "app.pb.gz")
+    _outputs.refuse_inputs(options.output, options.files)
     capture = _inputs.load(options.files)
     is_long = sum(map(_inputs.size_of, options.files)) > MANY_BYTES
     with _progress.show("exporting", None, is_long):
         content = encode(capture, options)
-    if options.output == "-":
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
-        return 0
-    try:
-        _write_file(options.output, lambda file: file.write(content))
-    except OSError as error:
-        raise Failure(f"cannot write {_text.printable(options.output)}: {_inputs.reason(error)}") from error
+    _outputs.write(options.output, content)
     return 0

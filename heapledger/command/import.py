@@ -8,8 +8,7 @@ live here. Bytes and numbers of allocations of each stack are exact, the sizes o
 Allocators and threads are added up.
 """
 
-from heapledger._files import _write_file
-from heapledger.command import Failure, _inputs, _memray, _table, _text, merge
+from heapledger.command import _inputs, _memray, _outputs, _table, _text, merge
 
 EXAMPLE = """\
   heapledger import snapshot.pickle -o snapshot.hlsnap
@@ -18,24 +17,22 @@ EXAMPLE = """\
 
 def add_arguments(parser):
     parser.add_argument("file", metavar="FILE", help="the pickle or the table")
-    parser.add_argument("-o", "--output", metavar="OUT", required=True, help="the file to write; replaced if it exists")
+    merge.add_output(parser)
     parser.add_argument(
         "--moment", choices=("live", "peak"), default="peak", help="what memray's table is of (default: peak)"
     )
 
 
+def convert(data, options):
+    """The bytes of an .hlsnap file."""
+    if _memray.is_table(data):
+        return _memray.convert(data, options.file, options.moment)
+    return merge.encode(_inputs.decode(data, options.file), options.output)
+
+
 def run(options):
-    output = _text.printable(options.output)
-    try:
-        if _memray.is_table(options.file):
-            content = _memray.read(options.file, options.moment)
-            _write_file(options.output, lambda file: file.write(content))
-        else:
-            merge.write(_inputs.load_one(options.file), options.output)
-    except OSError as error:
-        raise Failure(f"cannot write {output}: {_inputs.reason(error)}") from error
-    except TypeError as error:
-        # An attribute that somebody gave the snapshot, of a type of their own.
-        raise Failure(f"cannot write {output}: {error}") from error
-    _table.show(f"{_text.printable(options.file)} imported into {output}")
+    _outputs.refuse_terminal(options.output, "an .hlsnap file", "imported.hlsnap")
+    _outputs.write(options.output, convert(_inputs.read(options.file), options))
+    if options.output != "-":
+        _table.show(f"{_text.printable(options.file)} imported into {_text.printable(options.output)}")
     return 0

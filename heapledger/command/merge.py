@@ -4,26 +4,36 @@ Memory that forked processes inherited counts once. With one file this writes it
 library's becomes an .hlsnap file.
 """
 
-from heapledger.command import Failure, _inputs, _table, _text
+from heapledger import _capture
+from heapledger.command import Failure, _inputs, _outputs, _table, _text
 
 EXAMPLE = """\
   heapledger merge worker-*.hlsnap -o all.hlsnap"""
 
 
+def add_output(parser):
+    parser.add_argument(
+        "-o", "--output", metavar="OUT", required=True, help="the file to write, replaced if it exists; - is stdout"
+    )
+
+
 def add_arguments(parser):
     _inputs.add_files(parser)
-    parser.add_argument("-o", "--output", metavar="OUT", required=True, help="the file to write; replaced if it exists")
+    add_output(parser)
 
 
-def write(capture, filename):
+def encode(capture, output):
+    """The bytes of an .hlsnap file."""
     try:
-        capture.dump(filename)
-    except OSError as error:
-        raise Failure(f"cannot write {_text.printable(filename)}: {_inputs.reason(error)}") from error
+        return _capture.encode(capture)
+    except TypeError as error:
+        # An attribute that somebody gave the snapshot, of a type of their own.
+        raise Failure(f"cannot write {_text.printable(output)}: {error}") from error
 
 
 def run(options):
-    capture = _inputs.load(options.files)
-    write(capture, options.output)
-    _table.show(f"{_text.plural(len(options.files), 'file')} merged into {_text.printable(options.output)}")
+    _outputs.refuse_terminal(options.output, "an .hlsnap file", "merged.hlsnap")
+    _outputs.write(options.output, encode(_inputs.load(options.files), options.output))
+    if options.output != "-":
+        _table.show(f"{_text.plural(len(options.files), 'file')} merged into {_text.printable(options.output)}")
     return 0

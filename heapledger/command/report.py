@@ -7,7 +7,7 @@ are of one process, else their sum.
 import os
 import sys
 
-from heapledger.command import Failure, _inputs, _progress, _text
+from heapledger.command import _inputs, _outputs, _progress, _text
 
 EXAMPLE = """\
   heapledger report program.hlsnap -o report.html
@@ -40,14 +40,14 @@ def add_way(parser):
     parser.add_argument(
         "--confidential",
         action="store_true",
-        help="replace the names of files and functions, leave out command and host",
+        help="replace the names of files and functions, leave out command, host, process and version",
     )
 
 
 def add_arguments(parser):
     _inputs.add_files(parser)
     parser.add_argument(
-        "-o", "--output", metavar="PAGE", default=DEFAULT, help=f"the file to write (default: {DEFAULT})"
+        "-o", "--output", metavar="PAGE", default=DEFAULT, help=f"the file to write; - is stdout (default: {DEFAULT})"
     )
     add_way(parser)
 
@@ -62,20 +62,19 @@ def title_of(subject, confidential):
 def run(options):
     from heapledger.report import _data, _page, _subject
 
+    _outputs.refuse_terminal(options.output, "a page", DEFAULT)
+    _outputs.refuse_inputs(options.output, options.files)
     subject = _subject.load(options.files, options.way)
     with _progress.show("adding up the stacks", 1, subject.is_long):
         encoded = _data.to_text(_data.encode(subject, options.confidential))
     page = _page.make(title_of(subject, options.confidential), encoded)
     data = page.encode("utf-8", "replace")
-    try:
-        with open(options.output, "wb") as file:
-            file.write(data)
-    except OSError as error:
-        raise Failure(f"cannot write {_text.printable(options.output)}: {_inputs.reason(error)}") from error
+    _outputs.write(options.output, data)
     kinds = {"one": "a page", "difference": "the difference", "series": f"a series of {len(subject.captures)}"}
-    print(f"{_text.printable(options.output)}: {kinds[subject.mode]}, {_text.size(len(data))}", file=sys.stderr)
+    name = "stdout" if options.output == "-" else _text.printable(options.output)
+    print(f"{name}: {kinds[subject.mode]}, {_text.size(len(data))}", file=sys.stderr)
     if len(data) > MANY_BYTES:
         print("a page of this size takes long to open; heapledger open shows the same in pieces", file=sys.stderr)
-    if os.path.isfile(options.output):
+    if options.output != "-" and os.path.isfile(options.output):
         print(f"open it in a browser: file://{_text.printable(os.path.abspath(options.output))}", file=sys.stderr)
     return 0

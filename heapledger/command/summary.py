@@ -139,7 +139,7 @@ def show_resident(memory, several):
 
 def run(options):
     captures = _inputs.load_all(options.files)
-    capture = _inputs.merged(captures)
+    capture = _inputs.merged(captures, options.files)
     totals = moments(capture)
     moment, snapshot = _inputs.snapshot_at(capture)
     shown, _ = _groups.groups(snapshot, "package", False, PACKAGES)

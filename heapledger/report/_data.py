@@ -27,7 +27,7 @@ from heapledger.command._names import package_of
 from heapledger.report import _names
 
 _METADATA = ("command", "host", "pid", "python", "time", "traced", "peak", "rss", "tables", "lost_records")
-_CONFIDENTIAL = ("command", "host", "python")
+_CONFIDENTIAL = ("command", "host", "pid", "python")
 
 
 def _planes(numbers):

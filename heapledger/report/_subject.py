@@ -11,7 +11,6 @@
 import dataclasses
 import os
 
-import heapledger
 from heapledger.command import Failure, _inputs, _progress
 
 MOMENTS = ("live", "peak", "allocated")
@@ -33,11 +32,6 @@ class Subject:
         return [getattr(capture, moment) for moment in self.moments for capture in self.captures]
 
 
-def _process_of(capture):
-    metadata = capture.metadata
-    return metadata.get("host"), metadata.get("pid"), tuple(metadata.get("command") or ())
-
-
 def _time_of(capture):
     time = capture.metadata.get("time")
     return time if isinstance(time, int) else 0
@@ -45,9 +39,9 @@ def _time_of(capture):
 
 def _are_series(captures):
     """Whether these are of one process, at different times."""
-    processes = {_process_of(capture) for capture in captures}
+    processes = {_inputs.process_of(capture) for capture in captures}
     times = {_time_of(capture) for capture in captures}
-    return len(processes) == 1 and None not in next(iter(processes)) and len(times) == len(captures)
+    return len(processes) == 1 and None not in processes and len(times) == len(captures)
 
 
 def _choose(captures, way):
@@ -77,13 +71,6 @@ def _load_all(filenames, is_long):
         return captures
 
 
-def _merge(captures):
-    try:
-        return heapledger.Capture.merge(captures)
-    except (OverflowError, MemoryError, ValueError) as error:
-        raise Failure(f"cannot merge these files: {str(error) or 'there is not enough memory'}") from error
-
-
 def load(filenames, way=None):
     """The subject of these files; `way` is None, "merge", "difference" or "series"."""
     if way == "difference" and len(filenames) != 2:
@@ -95,7 +82,8 @@ def load(filenames, way=None):
     if len(captures) == 1:
         way = "one"
     elif way == "merge":
-        way, captures, labels = "one", [_merge(captures)], [f"{labels[0]} and {len(labels) - 1} more"]
+        captures, labels = [_inputs.merged(captures, filenames)], [f"{labels[0]} and {len(labels) - 1} more"]
+        way = "one"
     elif way == "series":
         order = sorted(range(len(captures)), key=lambda index: _time_of(captures[index]))
         captures = [captures[index] for index in order]

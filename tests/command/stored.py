@@ -127,6 +127,21 @@ def make_capture(which, taken):
     return _make_capture(*snapshots)
 
 
+def changed(old, new, **facts):
+    """Write the capture in one file into another with these facts in its metadata: the other file."""
+    import heapledger
+    from heapledger import _plain
+    from heapledger._ledger import _file_snapshot, _make_capture
+
+    capture, snapshots = heapledger.Capture.load(old), []
+    for moment in ("live", "peak", "allocated"):
+        snapshot = getattr(capture, moment)
+        metadata = _plain.encode(snapshot.metadata | facts)
+        snapshots.append(_file_snapshot(snapshot.traces, snapshot.traceback_limit, metadata))
+    _make_capture(*snapshots).dump(new)
+    return new
+
+
 def make_captures():
     for which, name in enumerate(("old", "new")):
         path = GOLDEN / f"{name}.hlsnap"

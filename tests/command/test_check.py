@@ -104,6 +104,20 @@ def test_pickles_and_other_files(run, check):
     assert run("check", "old.hlsnap", "no-such-file").status == 2
 
 
+def test_a_file_that_cannot_be_read_is_told_beside_the_others(run, bad_files):
+    files = [bad_files / "cut", "no-such-file", "old.hlsnap", bad_files / "empty"]
+    done = run("check", *files)
+    assert (done.status, done.errors) == (2, "heapledger check: cannot read no-such-file: No such file or directory\n")
+    assert [text.splitlines()[0].split(" (")[0] for text in done.output.split("\n\n")] == [
+        f"{files[0]}: not sound",
+        "old.hlsnap: sound",
+        f"{files[3]}: not sound",
+    ]
+    done = run("check", "--json", *files)
+    assert done.status == 2 and "no-such-file" in done.errors
+    assert [one["sound"] for one in json.loads(done.output)["files"]] == [False, True, False]
+
+
 def test_a_file_of_false_beginnings_takes_no_longer(check):
     """Each looks like a section that reaches to the end of the file."""
     size = 2_000_000

@@ -8,7 +8,7 @@ import re
 import heapledger
 import pytest
 import stored
-from heapledger.command import SUMMARIES
+from heapledger.command import SUMMARIES, _hlsnap, _table
 
 ANALYSES = ("summary", "top", "tree", "diff", "show", "merge", "export", "import", "check", "completion")
 
@@ -59,6 +59,14 @@ def test_a_command_that_there_is_not(run):
     assert all(name in run().errors for name in SUMMARIES)
 
 
+def test_an_option_that_there_is_not(run):
+    for arguments in (["-x"], ["--nonsense", "top", "old.hlsnap"], ["-x", "--version"]):
+        done = run(*arguments)
+        assert (done.status, done.output) == (2, "")
+        assert done.errors.endswith(f"heapledger: error: unrecognized arguments: {arguments[0]}\n")
+    assert run("--").status == 2
+
+
 def test_version(run):
     done = run("--version")
     assert done.status == 0 and done.output == f"heapledger {importlib.metadata.version('heapledger')}\n"
@@ -66,8 +74,18 @@ def test_version(run):
 
 def test_nothing_left(fine):
     for command in ("top", "tree"):
-        text = fine(command, "new.hlsnap", "--include", "nothing*", "--exclude", "x")
+        text = fine(command, "new.hlsnap", "--include", "/nothing*", "--exclude", "x")
         assert text == "no block is left by --include and --exclude\n\nlive: 0 B in 0 blocks\n"
+
+
+def test_nothing_left_by_a_name_that_is_no_path(fine):
+    """Names in a file are whole paths."""
+    for pattern in ("orders.py", "shop/orders.py"):
+        text = fine("top", "new.hlsnap", "--include", pattern)
+        assert text.startswith(f"no block is left by --include; names are whole paths, try '*/{pattern}'\n")
+    for pattern in ("*orders.ph", "/app/orders.py", "<frozen x>"):
+        assert fine("top", "new.hlsnap", "--include", pattern).startswith("no block is left by --include\n")
+    assert fine("top", "new.hlsnap", "--exclude", "*", "--exclude", "x").startswith("no block is left by --exclude\n")
 
 
 @pytest.mark.parametrize("command", ["summary", "top", "tree", "diff", "show", "merge", "export", "import"])
@@ -216,6 +234,29 @@ def test_an_empty_snapshot(fine, tmp_path):
     fine("diff", tmp_path / "empty", "old.hlsnap")
 
 
+def test_a_tree_deeper_than_a_recursion(fine, tmp_path):
+    writer, deepest = _hlsnap.Writer(), 3000
+    writer.add(tuple(("a.py", line, "f") for line in range(1, deepest + 1)), 10, 1)
+    (tmp_path / "deep").write_bytes(writer.encode("live", deepest, {}))
+    assert fine("tree", tmp_path / "deep", "--depth", "4000").count("a.py:") == deepest
+    text = fine("tree", tmp_path / "deep", "--depth", "4000", "--json")
+    # Nothing here reads JSON that is so deep; it opens and closes as it should.
+    words = re.findall(r'"line": \d+|[][{}]', text)
+    assert [word for word in words if word.startswith('"')] == [f'"line": {line}' for line in range(1, deepest + 1)]
+    brackets = "".join(word for word in words if not word.startswith('"'))
+    assert brackets == "{{[" + "{[" * deepest + "]}" * deepest + "]}}"
+    assert len(text) < 10_000_000  # an indentation that grew all the way would be most of it
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{}, [], {"a": [], "b": {}, "ü\udc80": [1, -2.5, True, None, '\n"\\文\ud800']}, [[[{"a": [[1], [2]]}]], 4], "x"],
+)
+def test_json_is_written_as_the_standard_library_does(capsys, value):
+    _table.show_json(value)
+    assert capsys.readouterr().out == json.dumps(value, indent=2) + "\n"
+
+
 # --- tracebacks by number ---
 
 
@@ -254,10 +295,35 @@ def test_a_number_that_is_not_there_or_not_clear(run):
 # --- files ---
 
 
-def test_merge(fine, tmp_path):
+@pytest.fixture
+def other_process(tmp_path):
+    """new.hlsnap, as if it were of another process than old.hlsnap."""
+    return stored.changed(stored.GOLDEN / "new.hlsnap", tmp_path / "other.hlsnap", pid=4322)
+
+
+def test_merge(run, fine, other_process, tmp_path):
     out = tmp_path / "out.hlsnap"
-    assert "2 files merged" in fine("merge", "old.hlsnap", "new.hlsnap", "-o", out)
-    assert fine("top", out, "-n", "3") == fine("top", "old.hlsnap", "new.hlsnap", "-n", "3")
+    assert "2 files merged" in fine("merge", "old.hlsnap", other_process, "-o", out)
+    assert fine("top", out, "-n", "3") == fine("top", "old.hlsnap", other_process, "-n", "3")
     assert heapledger.Capture.load(out).moments == ("live", "peak", "allocated")
-    fine("merge", out, "stdlib.pickle", "-o", out)
-    assert heapledger.Capture.load(out).moments == ("live",)
+    done = run("merge", out, "stdlib.pickle", "-o", out)
+    assert done.status == 0 and heapledger.Capture.load(out).moments == ("live",)
+    assert done.errors == "heapledger: left out, as not all files have it: peak, allocated\n"
+
+
+@pytest.mark.parametrize("command", ["summary", "top", "tree", "merge", "export", "report"])
+def test_the_sum_of_one_process_is_told(run, other_process, tmp_path, command):
+    out = tmp_path / "out"
+    more = {"export": ["--format", "csv"], "merge": ["-o", out], "report": ["--merge", "-o", out]}.get(command, [])
+    done = run(command, other_process, "new.hlsnap", "stdlib.pickle", "stdlib.pickle", "old.hlsnap", *more)
+    assert done.status == 0
+    said = "heapledger: new.hlsnap and old.hlsnap are of one process: their sum is no process's memory; diff and report"
+    assert f"{said} show how it changed\n" in done.errors
+    assert "of one process" not in run(command, other_process, "old.hlsnap", "stdlib.pickle", *more).errors
+
+
+@pytest.mark.parametrize("facts", [{"command": 3}, {"command": [[], {}]}, {"host": []}, {"pid": "x"}])
+def test_metadata_of_any_type(run, tmp_path, facts):
+    names = [stored.changed(stored.GOLDEN / "new.hlsnap", tmp_path / str(number), **facts) for number in range(3)]
+    assert run("top", *names).status == 0
+    assert run("report", *names, "-o", tmp_path / "page").status == 0

@@ -34,7 +34,7 @@ def complete(fine):
 
 
 def test_bash(complete):
-    assert complete("heapledger", "") == sorted([*SUMMARIES, "-h", "--help"])
+    assert complete("heapledger", "") == sorted([*SUMMARIES, "-h", "--help", "--version"])
     assert complete("heapledger", "su") == ["summary"]
     assert complete("heapledger", "top", "--by", "") == ["file", "function", "line", "package", "traceback"]
     assert complete("heapledger", "top", "--by", "pa") == ["package"]
@@ -44,6 +44,10 @@ def test_bash(complete):
     assert "new.hlsnap" in complete("heapledger", "diff", "old.hlsnap", "")
     assert complete("heapledger", "export", "--format", "p") == ["pprof"]
     assert complete("heapledger", "merge", "-o", "ol") == ["old.hlsnap"]
+    assert complete("heapledger", "report", "-o", "ol") == ["old.hlsnap"]
+    assert complete("heapledger", "run", "ol") == ["old.hlsnap"]
+    assert complete("heapledger", "run", "-o", "ol") == ["old.hlsnap"]
+    assert complete("heapledger", "--v") == ["--version"]
     assert complete("heapledger", "top", "--include", "") == []
     assert complete("heapledger", "completion", "z") == ["zsh"]
     assert complete("heapledger", "nonsense", "") == []

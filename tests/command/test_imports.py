@@ -81,6 +81,19 @@ def test_a_table_that_is_none(run, tmp_path, line, said):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("more", ["s", "_of_more", ",more"])
+def test_a_table_with_other_columns(run, tmp_path, more):
+    """Its header begins like memray's."""
+    header, *rows = MEMRAY.splitlines()
+    (tmp_path / "table").write_text("\n".join([header + more, *rows]), encoding="utf-8")
+    done = run("import", tmp_path / "table", "-o", tmp_path / "out")
+    if more == ",more":
+        assert done.status == 0
+    else:
+        said = f"heapledger import: cannot read {tmp_path / 'table'}: line 1: there is no column stack_trace\n"
+        assert (done.status, done.errors) == (2, said)
+
+
 def test_import_of_random_stacks(tmp_path):
     """What is written is read again, shared frames and all."""
     choose = random.Random(1)

@@ -7,9 +7,12 @@ import stored
 
 
 @pytest.mark.parametrize("name", stored.COMMANDS)
-def test_output(fine, name):
+def test_output(run, name):
+    done = run(*stored.COMMANDS[name])
     # Not as text: exported files may have any ends of lines in them.
-    assert fine(*stored.COMMANDS[name]).encode() == (stored.GOLDEN / f"{name}.txt").read_bytes()
+    assert done.output.encode() == (stored.GOLDEN / f"{name}.txt").read_bytes()
+    # The stored captures are of one process.
+    assert done.status == 0 and done.errors.count("\n") == name.endswith("-merged")
 
 
 def test_there_is_one_file_for_each():

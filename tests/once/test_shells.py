@@ -44,6 +44,9 @@ TYPED = {
     "export --format sp": "export --format speedscope",
     "merge old.hlsnap -o ne": "merge old.hlsnap -o new file.hlsnap",
     "completion fi": "completion fish",
+    "report old.hlsnap -o ne": "report old.hlsnap -o new file.hlsnap",
+    "run ol": "run old.hlsnap",
+    "--ver": "--version",
 }
 
 
