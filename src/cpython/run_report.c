@@ -180,14 +180,14 @@ static char *append_shown(char *at, const char *end, const char *text)
 {
     static const char hex[] = "0123456789abcdef";
     for (; *text != '\0'; text++) {
-        unsigned char byte = (unsigned char)*text;
-        bool is_surrogate = byte == 0xed && (unsigned char)text[1] >= 0xa0;
+        unsigned char byte = (unsigned char)text[0], next = (unsigned char)text[1];
+        bool is_surrogate = byte == 0xed && next >= 0xa0;
         if (is_surrogate && text[2] != '\0') {
-            byte = (unsigned char)(text[1] << 6 | (text[2] & 0x3f)); /* of os.fsdecode, the byte itself */
+            byte = (unsigned char)(next << 6 | (text[2] & 0x3f)); /* of os.fsdecode, the byte itself */
             text += 2;
         }
         char escape[] = {'\\', 'x', hex[byte >> 4], hex[byte & 15]};
-        bool is_plain = !is_surrogate && ((byte >= 0x20 && byte != 0x7f) || (byte == '\n' && text[1] == '\0'));
+        bool is_plain = !is_surrogate && ((byte >= 0x20 && byte != 0x7f) || (byte == '\n' && next == '\0'));
         at = is_plain ? append(at, end, text, 1) : append(at, end, escape, sizeof escape);
     }
     return at;
