@@ -147,9 +147,11 @@ class Plugin:
             if self._baseline is not None and report.passed:
                 self._baseline.note(report.nodeid, numbers)
 
-    def pytest_sessionfinish(self):
-        if self._baseline is not None and not self._is_worker:
-            self._baseline.write()
+    def pytest_sessionfinish(self, session):
+        if self._baseline is None or self._is_worker or self._baseline.write():
+            return
+        if session.exitstatus == pytest.ExitCode.OK:  # half of what was asked for is not done
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter):
         if not self._all or not self._results:

@@ -8,10 +8,10 @@ Numbers differ between versions of the interpreter, so each has its own.
 """
 
 import json
-import os
 import sys
 
 import pytest
+from heapledger._files import _write_file
 
 NUMBERS = ("peak", "allocated", "blocks", "leaked", "leaked_blocks")
 _NAMES = {
@@ -49,6 +49,8 @@ class Baseline:
         try:
             content = json.loads(self._path.read_text(encoding="utf-8"))
         except FileNotFoundError:
+            if not self._path.parent.is_dir():
+                raise pytest.UsageError(f"--heapledger-baseline: there is no folder {self._path.parent}") from None
             return {_MARK: 1}
         except (OSError, ValueError) as error:
             raise pytest.UsageError(f"{self._path}: {error}") from None
@@ -86,15 +88,20 @@ class Baseline:
         }
 
     def write(self):
+        """False: the file could not be written, and the summary says why."""
         changes = self._changes()
         self._summary = self._summarize(changes)
         if not changes:
-            return
+            return True
         budgets = {**self._budgets, **changes}
         self._file[_INTERPRETER] = budgets
-        other = self._path.with_name(f"{self._path.name}.{os.getpid()}.tmp")
-        other.write_text(self._format(), encoding="utf-8")
-        os.replace(other, self._path)
+        content = self._format().encode()
+        try:
+            _write_file(self._path, lambda file: file.write(content))
+        except OSError as error:
+            self._summary = [f"{self._path} was not written: {error.strerror}"]
+            return False
+        return True
 
     def _format(self):
         """As json.dumps would, but each test on one line."""

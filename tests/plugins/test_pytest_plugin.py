@@ -14,16 +14,6 @@ from pytest_runs import Run
 VERSION = "cpython-%d.%d" % sys.version_info[:2]
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(**files):
-        for name, content in files.items():
-            pathlib.Path(tmp_path, f"{name}.py").write_text(content, encoding="utf-8")
-        return tmp_path
-
-    return write
-
-
 def numbers(folder, name="budgets.json"):
     return json.loads(pathlib.Path(folder, name).read_text())[VERSION]
 
