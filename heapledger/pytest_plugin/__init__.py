@@ -15,7 +15,7 @@ from heapledger.pytest_plugin._baseline import NUMBERS, Baseline
 from heapledger.pytest_plugin._doctests import compiled_unseen
 from heapledger.pytest_plugin._lines import excess, table
 from heapledger.pytest_plugin._measure import Measurement, measure, measure_async
-from heapledger.pytest_plugin._sizes import format_size, parse_size
+from heapledger.pytest_plugin._sizes import format_count, format_size, parse_size
 
 
 class Plugin:
@@ -144,8 +144,8 @@ class Plugin:
         numbers = getattr(report, "heapledger", None)
         if numbers is not None:
             self._results[report.nodeid] = numbers
-            if self._baseline is not None and report.passed:
-                self._baseline.note(report.nodeid, numbers)
+            if self._baseline is not None:
+                self._baseline.note(report.nodeid, numbers, report.passed)
 
     def pytest_sessionfinish(self, session):
         if self._baseline is None or self._is_worker or self._baseline.write():
@@ -205,7 +205,7 @@ def _leaks_offences(measurement, leaks):
     if least <= leaks.size:
         return []
     snapshot = left[sizes.index(least)]
-    left_behind = f"{format_size(least)} in {len(snapshot.traces)} blocks left behind by each call"
+    left_behind = f"{format_size(least)} in {format_count(len(snapshot.traces), 'block')} left behind by each call"
     sentence = f"{left_behind}, {format_size(leaks.size)} allowed"
     return [(sentence, snapshot.statistics("traceback"))]
 

@@ -12,6 +12,7 @@ import sys
 
 import pytest
 from heapledger._files import _write_file
+from heapledger.pytest_plugin._sizes import format_count
 
 NUMBERS = ("peak", "allocated", "blocks", "leaked", "leaked_blocks")
 _NAMES = {
@@ -43,7 +44,8 @@ class Baseline:
         self._update = update
         self._file = self._read()
         self._budgets = self._file.setdefault(_INTERPRETER, {})
-        self._measured = {}
+        self._measured = {}  # of tests that have passed
+        self._compared = set()  # with their budgets, whether they have passed or not
 
     def _read(self):
         try:
@@ -61,10 +63,14 @@ class Baseline:
                 raise pytest.UsageError(f"{self._path}: is damaged")
         return content
 
+    def _budget(self, nodeid):
+        """What the test is compared with, or None."""
+        return None if self._update else self._budgets.get(nodeid)
+
     def offences(self, nodeid, numbers, measurement):
         """[(sentence, statistics)]: one at the most."""
-        budget = self._budgets.get(nodeid)
-        if budget is None or self._update:
+        budget = self._budget(nodeid)
+        if budget is None:
             return []
         exceeded = [
             f"{_NAMES[name]}: {numbers[name]:,}, {budget[name]:,} in the baseline ({numbers[name] - budget[name]:+,})"
@@ -75,9 +81,12 @@ class Baseline:
             return []
         return [("more than the baseline allows\n  " + "\n  ".join(exceeded), measurement.allocated())]
 
-    def note(self, nodeid, numbers):
-        """A test that has passed."""
-        self._measured[nodeid] = numbers
+    def note(self, nodeid, numbers, passed):
+        """A test that was measured, here or in a worker."""
+        if self._budget(nodeid) is not None:
+            self._compared.add(nodeid)
+        if passed:
+            self._measured[nodeid] = numbers
 
     def _changes(self):
         return {
@@ -119,9 +128,11 @@ class Baseline:
             and any(numbers[name] + _CHANCE.get(name, 0) < self._budgets[nodeid][name] for name in NUMBERS)
             for nodeid, numbers in self._measured.items()
         )
-        texts = [f"{self._path}: {len(self._measured)} tests compared, {added} added, {len(changes) - added} updated"]
+        compared = format_count(len(self._compared), "test")
+        texts = [f"{self._path}: {compared} compared, {added} added, {len(changes) - added} updated"]
         if lower and not self._update:
-            texts.append(f"{lower} tests need less than the baseline says: --heapledger-update makes it the new one")
+            need = format_count(lower, "test") + (" needs" if lower == 1 else " need")
+            texts.append(f"{need} less than the baseline says: --heapledger-update makes it the new one")
         return texts
 
     def summary(self):

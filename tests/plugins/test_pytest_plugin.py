@@ -37,7 +37,7 @@ def test_large_enough():
 
 @pytest.mark.limit_leaks("1 KB")
 def test_leak():
-    kept.append(bytearray(5000))
+    kept.append(bytes(5000))
 
 @pytest.mark.limit_leaks(0)
 def test_cache():
@@ -73,7 +73,7 @@ def test_markers_and_lists(write):
     run.has("2 failed, 3 passed", "test_too_large", "test_leak")
     run.has("test_all.py::test_too_large: peak 2,0", "above the start, 1,000.0 KB allowed")
     run.has("test_all.py:11\n", "rows = [bytes(1000) for _ in range(2000)]")
-    run.has("left behind by each call, 1,000 B allowed", "kept.append(bytearray(5000))")
+    run.has("in 1 block left behind by each call, 1,000 B allowed", "kept.append(bytes(5000))")
     assert "largest" not in run.text
     run = Run(folder, "--heapledger", "--heapledger-top=2")
     run.has("the largest peaks", "what tests have left behind")
@@ -134,28 +134,29 @@ def test_baseline(write):
     )  # fmt: skip
     run = Run(folder, options)
     assert run.status == 0, run.text
-    run.has("1 tests compared, 1 added")
+    run.has("0 tests compared, 1 added")
     first = numbers(folder)
     assert first["test_one.py::test_one"]["blocks"] >= 100
     assert "cpython-3.10" in (folder / "budgets.json").read_text()  # those of other versions stay
     run = Run(folder, options)
     assert run.status == 0 and numbers(folder) == first
-    run.has("1 tests compared, 0 added, 0 updated")
+    run.has("1 test compared, 0 added, 0 updated")
     write(test_one=source.format("    bytes(7)\n"))
     run = Run(folder, options)
     assert run.status == 1 and numbers(folder) == first
     run.has("more than the baseline allows", "bytes allocated: ", "test_one.py:4", "bytes(7)")
+    run.has("1 test compared, 0 added, 0 updated")
     # An object of 40 bytes; where freelists are seen, the tuple of its arguments as well.
     assert re.search(r"blocks allocated: .* in the baseline \(\+[12]\)", run.text), run.text
     run = Run(folder, options, "--heapledger-tolerance=2")
     assert run.status == 0, run.text
     run = Run(folder, options, "--heapledger-update")
     assert run.status == 0 and numbers(folder) != first
-    run.has("0 added, 1 updated")
+    run.has("0 tests compared, 0 added, 1 updated")
     write(test_one=source.format(""))
     run = Run(folder, options)
     assert run.status == 0
-    run.has("1 tests need less than the baseline says")
+    run.has("1 test needs less than the baseline says")
     (folder / "budgets.json").write_text('{"heapledger baseline": 1, "cpython-3.10": {"a": 5}}')
     run = Run(folder, options)
     assert run.status == 4
@@ -179,6 +180,7 @@ def test_workers_report_to_the_controller(write):
     assert run.status == 1
     run.has("2 failed, 3 passed", "the largest peaks", "test_all.py::Case::test_unittest", "3 added")
     from_workers = numbers(folder)
+    Run(folder, *options, "-n2", plugins=["xdist"]).has("3 tests compared, 0 added, 0 updated")
     os.unlink(folder / "budgets.json")
     Run(folder, *options)
     alone = numbers(folder)
