@@ -4,24 +4,45 @@ This module is not part of the package, because importing anything of the packag
 does not ask for heapledger should not pay for that. The plugin proper is heapledger.pytest_plugin.
 """
 
+import sys
+
 import pytest
 
 MARKERS = ("limit_memory", "limit_leaks")
 OTHER = "memray_manager"  # what pytest-memray registers
 
 
+def _number(kind, least, most, wanted):
+    """As heapledger.command._arguments.number, which is imported only when such an option is given."""
+
+    def read(text):
+        from heapledger.command import _arguments
+
+        return _arguments.number(kind, least, most, wanted)(text)
+
+    return read
+
+
 def pytest_addoption(parser):
     group = parser.getgroup("heapledger", "memory of tests, by heapledger")
     group.addoption("--heapledger", action="store_true", help="measure all tests; list the largest ones at the end")
     group.addoption(
-        "--heapledger-top", type=int, default=10, metavar="N", help="how many tests, and lines of a test, to list (10)"
+        "--heapledger-top",
+        type=_number(int, 1, sys.maxsize, "a whole number from 1 on"),
+        default=10,
+        metavar="N",
+        help="how many tests, and lines of a test, to list (10)",
     )
     group.addoption(
-        "--heapledger-nframe", type=int, default=10, metavar="N", help="frames of each traceback to keep (10)"
+        "--heapledger-nframe",
+        type=_number(int, 1, 65535, "a whole number from 1 to 65535"),
+        default=10,
+        metavar="N",
+        help="frames of each traceback to keep (10)",
     )
     group.addoption(
         "--heapledger-warmup",
-        type=int,
+        type=_number(int, 0, sys.maxsize, "a whole number from 0 on"),
         default=0,
         metavar="N",
         help="call each test function N times before it is measured (0)",
@@ -34,7 +55,7 @@ def pytest_addoption(parser):
     group.addoption("--heapledger-update", action="store_true", help="write what was measured into the baseline")
     group.addoption(
         "--heapledger-tolerance",
-        type=float,
+        type=_number(float, 0, sys.float_info.max, "a percentage from 0 on"),
         default=0.0,
         metavar="PERCENT",
         help="by how much a test may exceed its baseline (0)",

@@ -37,8 +37,6 @@ class Baseline:
     """The budgets of this interpreter's version."""
 
     def __init__(self, path, tolerance, update):
-        if not tolerance >= 0:
-            raise pytest.UsageError("--heapledger-tolerance must not be negative")
         self._path = path
         self._tolerance = tolerance
         self._update = update

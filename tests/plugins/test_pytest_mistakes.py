@@ -29,3 +29,21 @@ def test_a_baseline_that_cannot_be_written(write, other, status):
     assert run.status == status, run.text
     run.has("budgets.json was not written: No such file or directory", "1 passed")
     has_no_traceback(run)
+
+
+@pytest.mark.parametrize(
+    "option, wrong, wanted",
+    [
+        ("top", "0", "a whole number from 1 on"),
+        ("top", "-1", "a whole number from 1 on"),
+        ("nframe", "0", "a whole number from 1 to 65535"),
+        ("warmup", "-1", "a whole number from 0 on"),
+        ("tolerance", "nan", "a percentage from 0 on"),
+        ("tolerance", "-0.5", "a percentage from 0 on"),
+    ],
+)
+def test_numbers_of_options(write, option, wrong, wanted):
+    run = Run(write(test_one=ONE_TEST), "--heapledger", f"--heapledger-{option}={wrong}")
+    assert run.status == 4, run.text
+    run.has(f"argument --heapledger-{option}: must be {wanted}, not '{wrong}'")
+    has_no_traceback(run)
