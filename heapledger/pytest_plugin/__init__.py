@@ -14,8 +14,9 @@ import pytest
 from heapledger.pytest_plugin._baseline import NUMBERS, Baseline
 from heapledger.pytest_plugin._doctests import compiled_unseen
 from heapledger.pytest_plugin._lines import excess, table
+from heapledger.pytest_plugin._markers import read_marker
 from heapledger.pytest_plugin._measure import Measurement, measure, measure_async
-from heapledger.pytest_plugin._sizes import format_count, format_size, parse_size
+from heapledger.pytest_plugin._sizes import format_count, format_size
 
 
 class Plugin:
@@ -39,16 +40,10 @@ class Plugin:
     # Measuring
 
     def _rules(self, item):
-        """What the test's markers ask for: (limit of the peak or None, arguments of limit_leaks or None)."""
-        peak = item.get_closest_marker("limit_memory") if self._markers else None
-        leaks = item.get_closest_marker("limit_leaks") if self._markers else None
-        try:
-            return (
-                None if peak is None else parse_size(*peak.args, **peak.kwargs),
-                None if leaks is None else _read_limit_leaks(*leaks.args, **leaks.kwargs),
-            )
-        except (TypeError, ValueError) as error:
-            pytest.fail(f"{item.nodeid}: {error}", pytrace=False)
+        """What the test's markers ask for: (limit of the peak or None, what limit_leaks says or None)."""
+        if not self._markers:
+            return None, None
+        return read_marker(item, "limit_memory"), read_marker(item, "limit_leaks")
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem):
@@ -178,23 +173,6 @@ class Plugin:
 
 
 NUMBERS_OF_ITEM = pytest.StashKey()
-
-
-class _Leaks:
-    """The arguments of limit_leaks."""
-
-    def __init__(self, size, filters, warmup, rounds):
-        self.size = size
-        self.filters = filters
-        self.warmup = warmup
-        self.rounds = rounds
-
-
-def _read_limit_leaks(size, *, filter=None, warmup=2, rounds=3):
-    filters = [] if filter is None else list(filter) if isinstance(filter, (list, tuple)) else [filter]
-    if warmup < 0 or rounds < 1:
-        raise ValueError("limit_leaks: warmup must be at least 0, and rounds at least 1")
-    return _Leaks(parse_size(size), filters, warmup, rounds)
 
 
 def _leaks_offences(measurement, leaks):

@@ -101,27 +101,11 @@ def test_filtered():
 @pytest.mark.limit_leaks("1 KB", filter=[Filter(True, "*library.py")], rounds=2, warmup=0)
 def test_callee():
     library.keep(6000)
-
-@pytest.mark.limit_memory("much")
-def test_wrong_size():
-    raise AssertionError("not called")
-
-@pytest.mark.limit_leaks("1 KB", rounds=0)
-def test_wrong_rounds():
-    raise AssertionError("not called")
 """,
     )
     run = Run(folder)
-    run.has("3 failed, 1 passed", "library.py:3", "kept.append(bytearray(size))", "called from test_all.py:")
-    run.has("library.keep(6000)", "'much' is no size", "rounds at least 1")
-    assert "not called" not in run.text.replace('AssertionError("not called")', "")
-
-
-def test_a_test_that_stops_the_tracer(write):
-    source = "import heapledger, pytest\n@pytest.mark.limit_memory('1 GB')\ndef test_it():\n    heapledger.stop()\n"
-    run = Run(write(test_one=source), "--heapledger")
-    assert run.status == 1
-    run.has("the test's memory is not known: it has stopped the tracer")
+    run.has("1 failed, 1 passed", "library.py:3", "kept.append(bytearray(size))", "called from test_all.py:")
+    run.has("library.keep(6000)")
 
 
 def test_baseline(write):
