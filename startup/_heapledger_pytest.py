@@ -9,7 +9,8 @@ import sys
 import pytest
 
 MARKERS = ("limit_memory", "limit_leaks")
-OTHER = "memray_manager"  # what pytest-memray registers
+OTHER = "memray_manager"  # what pytest-memray registers when it is configured
+MARKERS_OF_OTHER = (*MARKERS, "limit_leaked_objects")
 
 
 def _number(kind, least, most, wanted):
@@ -62,6 +63,7 @@ def pytest_addoption(parser):
     )
 
 
+@pytest.hookimpl(trylast=True)  # after pytest-memray
 def pytest_configure(config):
     for text in (
         "limit_memory(size): fail the test if its peak is more than this above its start, e.g. '24 MB'",
@@ -71,6 +73,11 @@ def pytest_configure(config):
     if config.option.heapledger_update and not config.option.heapledger_baseline:
         raise pytest.UsageError("--heapledger-update needs --heapledger-baseline FILE")
     if config.option.heapledger or config.option.heapledger_baseline:
+        if config.pluginmanager.hasplugin(OTHER) and config.option.memray:
+            raise pytest.UsageError(
+                "--memray measures every test, and a test can be measured by one plugin only: "
+                "leave out --memray, or --heapledger and --heapledger-baseline"
+            )
         load(config)
 
 
@@ -80,20 +87,24 @@ def load(config):
         return
     from heapledger.pytest_plugin import Plugin
 
-    config.pluginmanager.register(Plugin(config, not config.pluginmanager.hasplugin(OTHER)), "heapledger-plugin")
+    left = MARKERS_OF_OTHER if config.pluginmanager.hasplugin(OTHER) else ()
+    config.pluginmanager.register(Plugin(config, left), "heapledger-plugin")
 
 
 def pytest_collection_finish(session):
     config = session.config
-    if not any(item.get_closest_marker(name) for item in session.items for name in MARKERS):
+    beside_other = config.pluginmanager.hasplugin(OTHER)
+    is_measuring = config.pluginmanager.hasplugin("heapledger-plugin")
+    names = MARKERS_OF_OTHER if beside_other and is_measuring else MARKERS
+    if not any(item.get_closest_marker(name) for item in session.items for name in names):
         return
-    if config.pluginmanager.hasplugin(OTHER):
-        config.issue_config_time_warning(
-            pytest.PytestWarning(
-                "limit_memory and limit_leaks are left to pytest-memray, which is active too; "
-                "with -p no:memray heapledger checks them"
-            ),
-            stacklevel=2,
-        )
+    if not beside_other:
+        load(config)
         return
-    load(config)
+    config.issue_config_time_warning(
+        pytest.PytestWarning(
+            f"tests with the markers {', '.join(names)} are left to pytest-memray, which is active too: "
+            "heapledger does not measure them; with -p no:memray it does"
+        ),
+        stacklevel=2,
+    )

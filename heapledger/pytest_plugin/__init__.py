@@ -20,12 +20,12 @@ from heapledger.pytest_plugin._sizes import format_count, format_size
 
 
 class Plugin:
-    """Registered by `load` in startup/_heapledger_pytest.py. `markers`: whether to act on them."""
+    """Registered by `load` in startup/_heapledger_pytest.py. `left`: markers that are left to another plugin, or ()."""
 
-    def __init__(self, config, markers):
+    def __init__(self, config, left):
         option = config.option
         self._config = config
-        self._markers = markers
+        self._left = left
         self._all = option.heapledger or option.heapledger_baseline
         self._top = option.heapledger_top
         self._nframe = option.heapledger_nframe
@@ -41,12 +41,14 @@ class Plugin:
 
     def _rules(self, item):
         """What the test's markers ask for: (limit of the peak or None, what limit_leaks says or None)."""
-        if not self._markers:
+        if self._left:
             return None, None
         return read_marker(item, "limit_memory"), read_marker(item, "limit_leaks")
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem):
+        if any(pyfuncitem.get_closest_marker(name) for name in self._left):
+            return (yield)  # memray would count the memory that we take, and the address space
         peak, leaks = self._rules(pyfuncitem)
         if peak is None and leaks is None and not self._all:
             return (yield)

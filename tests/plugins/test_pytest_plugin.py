@@ -258,10 +258,21 @@ def test_compiling_a_doctest_is_not_measured(write):
 
 @pytest.mark.skipif(importlib.util.find_spec("pytest_memray") is None, reason="no pytest-memray for this interpreter")
 def test_beside_pytest_memray(write):
-    folder = write(test_all="import pytest\n@pytest.mark.limit_memory('1 GB')\ndef test_it():\n    pass\n")
+    """No test is measured by both: memray would count what heapledger reserves."""
+    folder = write(
+        test_all="import pytest\n@pytest.mark.limit_memory('24 MB')\ndef test_marked():\n    pass\n"
+        "def test_other():\n    assert bytearray(100_000)\n"
+    )
     run = Run(folder, plugins=["memray"])
     assert run.status == 0, run.text
     run.has("left to pytest-memray, which is active too", "-p no:memray")
+    run = Run(folder, "--heapledger", "--heapledger-baseline=budgets.json", plugins=["memray"])
+    assert run.status == 0, run.text
+    run.has("left to pytest-memray", "heapledger does not measure them", "test_all.py::test_other\n")
+    assert list(numbers(folder)) == ["test_all.py::test_other"]
+    run = Run(folder, "--heapledger", "--memray", plugins=["memray"])
+    assert run.status == 4, run.text
+    run.has("ERROR: --memray measures every test", "leave out --memray, or --heapledger and --heapledger-baseline")
 
 
 STEADY = """
