@@ -63,6 +63,7 @@ WRONG_MARKERS = [
     ("limit_leaks('1 KB', rounds=0)", f"{LEAKS}: rounds must be an int from 1 on, not 0"),
     ("limit_leaks('1 KB', warmup=-1)", f"{LEAKS}: warmup must be an int from 0 on, not -1"),
     ("limit_leaks(1, filter='*/x/*')", f"{LEAKS}: filter must be a heapledger.Filter or a list of them, not '*/x/*'"),
+    ("limit_leaks(1, filter=[Filter])", f"{LEAKS}: filter must be a heapledger.Filter or a list of them, not <class"),
 ]
 
 
@@ -75,7 +76,7 @@ def test_wrong_markers(write):
     examples = (
         "import pytest\npytestmark = pytest.mark.limit_memory()\ndef f():\n    '''\n    >>> print('called')\n    '''\n"
     )
-    folder = write(test_all="import pytest\n" + "\n".join(tests), test_examples=examples)
+    folder = write(test_all="import pytest\nfrom heapledger import Filter\n" + "\n".join(tests), test_examples=examples)
     run = Run(folder, "--doctest-modules", "--tb=short", "-rN")
     run.has(f"{len(WRONG_MARKERS) + 1} failed")
     for number, (_, sentence) in enumerate(WRONG_MARKERS):
