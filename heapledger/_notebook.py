@@ -6,15 +6,18 @@ is said of the cell is what was allocated with a line of the cell in its traceba
 
 import html
 import linecache
+import sys
 
 from heapledger import is_tracing, start, stop, take_snapshot, trace
 from heapledger._ledger import _format_size, _make_capture
+from heapledger.command._arguments import at_least_one, number
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 from IPython.display import display
 
 NFRAME = 25
+frames = number(int, 1, 65535, "a whole number from 1 to 65535")
 
 
 class Line:
@@ -84,6 +87,10 @@ class Table:
         return text
 
 
+def _blocks(count, sign=""):
+    return f"{count:{sign}} {'block' if abs(count) == 1 else 'blocks'}"
+
+
 def _cell_table(t, name, most, graph):
     lines = lines_of_cell(t, name)
     total = Line(None)
@@ -92,7 +99,7 @@ def _cell_table(t, name, most, graph):
             setattr(total, what, getattr(total, what) + getattr(line, what))
     title = (
         f"peak +{_format_size(total.peak, False)}, allocated {_format_size(total.allocated, False)}"
-        f" in {total.blocks} blocks, left behind {_format_size(total.leaked, False)}"
+        f" in {_blocks(total.blocks)}, left behind {_format_size(total.leaked, False)}"
     )
     rows = [
         (
@@ -131,7 +138,26 @@ def _growth_table(now, before, most):
         )
         for difference in grown[:most]
     ]
-    return Table(f"since the last time: {_format_size(size, True)}, {count:+} blocks", ("size", "blocks"), rows)
+    title = f"since the last time: {_format_size(size, True)}, {_blocks(count, '+')}"
+    return Table(title, ("size", "blocks"), rows)
+
+
+def _raise_shown(shell, result):
+    """Raise the error of a cell that IPython has shown, for the cell around it to fail, and not to show it again."""
+    error = result.error_before_exec or result.error_in_exec
+    show = shell.showtraceback
+
+    def show_others(*args, **kwargs):
+        if sys.exc_info()[1] is not error:
+            show(*args, **kwargs)
+
+    def restore(*_):
+        shell.showtraceback = show
+        shell.events.unregister("post_run_cell", restore)
+
+    shell.showtraceback = show_others
+    shell.events.register("post_run_cell", restore)
+    raise error
 
 
 @magics_class
@@ -144,8 +170,8 @@ class HeapledgerMagics(Magics):
         self._started = False
 
     @magic_arguments()
-    @argument("-n", "--nframe", type=int, default=NFRAME, help=f"frames of each traceback to keep ({NFRAME})")
-    @argument("-t", "--top", type=int, default=10, help="lines to list (10)")
+    @argument("-n", "--nframe", type=frames, default=NFRAME, help=f"frames of each traceback to keep ({NFRAME})")
+    @argument("-t", "--top", type=at_least_one, default=10, help="lines to list (10)")
     @argument("--no-graph", action="store_true", help="only the table")
     @cell_magic
     def heapledger(self, line, cell):
@@ -158,13 +184,18 @@ class HeapledgerMagics(Magics):
         name = shell.compile.get_code_name(cell, transformed, shell.execution_count)
         with trace(options.nframe) as t:
             result = shell.run_cell(cell, store_history=False)
-        graph = None if options.no_graph or not result.success else _graph_of(t)
-        display(_cell_table(t, name, options.top, graph))
-        result.raise_error()
+        is_known = t._leaked is not None
+        if is_known and result.error_before_exec is None:
+            graph = None if options.no_graph or not result.success else _graph_of(t)
+            display(_cell_table(t, name, options.top, graph))
+        if not result.success:
+            _raise_shown(shell, result)
+        if not is_known:
+            raise UsageError("the memory of this cell is not known: it has stopped the tracer")
 
     @magic_arguments()
     @argument("what", nargs="?", choices=("stop",), help="forget the last time, and stop tracing")
-    @argument("-t", "--top", type=int, default=10, help="lines to list (10)")
+    @argument("-t", "--top", type=at_least_one, default=10, help="lines to list (10)")
     @line_magic
     def heapledger_diff(self, line):
         """What has grown and shrunk since the last %heapledger_diff; the first one starts tracing."""

@@ -4,24 +4,46 @@ This module is not part of the package, because importing anything of the packag
 does not ask for heapledger should not pay for that. The plugin proper is heapledger.pytest_plugin.
 """
 
+import sys
+
 import pytest
 
 MARKERS = ("limit_memory", "limit_leaks")
-OTHER = "memray_manager"  # what pytest-memray registers
+OTHER = "memray_manager"  # what pytest-memray registers when it is configured
+MARKERS_OF_OTHER = (*MARKERS, "limit_leaked_objects")
+
+
+def _number(kind, least, most, wanted):
+    """As heapledger.command._arguments.number, which is imported only when such an option is given."""
+
+    def read(text):
+        from heapledger.command import _arguments
+
+        return _arguments.number(kind, least, most, wanted)(text)
+
+    return read
 
 
 def pytest_addoption(parser):
     group = parser.getgroup("heapledger", "memory of tests, by heapledger")
     group.addoption("--heapledger", action="store_true", help="measure all tests; list the largest ones at the end")
     group.addoption(
-        "--heapledger-top", type=int, default=10, metavar="N", help="how many tests, and lines of a test, to list (10)"
+        "--heapledger-top",
+        type=_number(int, 1, sys.maxsize, "a whole number from 1 on"),
+        default=10,
+        metavar="N",
+        help="how many tests, and lines of a test, to list (10)",
     )
     group.addoption(
-        "--heapledger-nframe", type=int, default=10, metavar="N", help="frames of each traceback to keep (10)"
+        "--heapledger-nframe",
+        type=_number(int, 1, 65535, "a whole number from 1 to 65535"),
+        default=10,
+        metavar="N",
+        help="frames of each traceback to keep (10)",
     )
     group.addoption(
         "--heapledger-warmup",
-        type=int,
+        type=_number(int, 0, sys.maxsize, "a whole number from 0 on"),
         default=0,
         metavar="N",
         help="call each test function N times before it is measured (0)",
@@ -34,13 +56,14 @@ def pytest_addoption(parser):
     group.addoption("--heapledger-update", action="store_true", help="write what was measured into the baseline")
     group.addoption(
         "--heapledger-tolerance",
-        type=float,
+        type=_number(float, 0, sys.float_info.max, "a percentage from 0 on"),
         default=0.0,
         metavar="PERCENT",
         help="by how much a test may exceed its baseline (0)",
     )
 
 
+@pytest.hookimpl(trylast=True)  # after pytest-memray
 def pytest_configure(config):
     for text in (
         "limit_memory(size): fail the test if its peak is more than this above its start, e.g. '24 MB'",
@@ -50,6 +73,11 @@ def pytest_configure(config):
     if config.option.heapledger_update and not config.option.heapledger_baseline:
         raise pytest.UsageError("--heapledger-update needs --heapledger-baseline FILE")
     if config.option.heapledger or config.option.heapledger_baseline:
+        if config.pluginmanager.hasplugin(OTHER) and config.option.memray:
+            raise pytest.UsageError(
+                "--memray measures every test, and a test can be measured by one plugin only: "
+                "leave out --memray, or --heapledger and --heapledger-baseline"
+            )
         load(config)
 
 
@@ -59,20 +87,24 @@ def load(config):
         return
     from heapledger.pytest_plugin import Plugin
 
-    config.pluginmanager.register(Plugin(config, not config.pluginmanager.hasplugin(OTHER)), "heapledger-plugin")
+    left = MARKERS_OF_OTHER if config.pluginmanager.hasplugin(OTHER) else ()
+    config.pluginmanager.register(Plugin(config, left), "heapledger-plugin")
 
 
 def pytest_collection_finish(session):
     config = session.config
-    if not any(item.get_closest_marker(name) for item in session.items for name in MARKERS):
+    beside_other = config.pluginmanager.hasplugin(OTHER)
+    is_measuring = config.pluginmanager.hasplugin("heapledger-plugin")
+    names = MARKERS_OF_OTHER if beside_other and is_measuring else MARKERS
+    if not any(item.get_closest_marker(name) for item in session.items for name in names):
         return
-    if config.pluginmanager.hasplugin(OTHER):
-        config.issue_config_time_warning(
-            pytest.PytestWarning(
-                "limit_memory and limit_leaks are left to pytest-memray, which is active too; "
-                "with -p no:memray heapledger checks them"
-            ),
-            stacklevel=2,
-        )
+    if not beside_other:
+        load(config)
         return
-    load(config)
+    config.issue_config_time_warning(
+        pytest.PytestWarning(
+            f"tests with the markers {', '.join(names)} are left to pytest-memray, which is active too: "
+            "heapledger does not measure them; with -p no:memray it does"
+        ),
+        stacklevel=2,
+    )

@@ -14,17 +14,18 @@ import pytest
 from heapledger.pytest_plugin._baseline import NUMBERS, Baseline
 from heapledger.pytest_plugin._doctests import compiled_unseen
 from heapledger.pytest_plugin._lines import excess, table
+from heapledger.pytest_plugin._markers import read_marker
 from heapledger.pytest_plugin._measure import Measurement, measure, measure_async
-from heapledger.pytest_plugin._sizes import format_size, parse_size
+from heapledger.pytest_plugin._sizes import format_count, format_size
 
 
 class Plugin:
-    """Registered by `load` in startup/_heapledger_pytest.py. `markers`: whether to act on them."""
+    """Registered by `load` in startup/_heapledger_pytest.py. `left`: markers that are left to another plugin, or ()."""
 
-    def __init__(self, config, markers):
+    def __init__(self, config, left):
         option = config.option
         self._config = config
-        self._markers = markers
+        self._left = left
         self._all = option.heapledger or option.heapledger_baseline
         self._top = option.heapledger_top
         self._nframe = option.heapledger_nframe
@@ -39,19 +40,15 @@ class Plugin:
     # Measuring
 
     def _rules(self, item):
-        """What the test's markers ask for: (limit of the peak or None, arguments of limit_leaks or None)."""
-        peak = item.get_closest_marker("limit_memory") if self._markers else None
-        leaks = item.get_closest_marker("limit_leaks") if self._markers else None
-        try:
-            return (
-                None if peak is None else parse_size(*peak.args, **peak.kwargs),
-                None if leaks is None else _read_limit_leaks(*leaks.args, **leaks.kwargs),
-            )
-        except (TypeError, ValueError) as error:
-            pytest.fail(f"{item.nodeid}: {error}", pytrace=False)
+        """What the test's markers ask for: (limit of the peak or None, what limit_leaks says or None)."""
+        if self._left:
+            return None, None
+        return read_marker(item, "limit_memory"), read_marker(item, "limit_leaks")
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem):
+        if any(pyfuncitem.get_closest_marker(name) for name in self._left):
+            return (yield)  # memray would count the memory that we take, and the address space
         peak, leaks = self._rules(pyfuncitem)
         if peak is None and leaks is None and not self._all:
             return (yield)
@@ -144,12 +141,14 @@ class Plugin:
         numbers = getattr(report, "heapledger", None)
         if numbers is not None:
             self._results[report.nodeid] = numbers
-            if self._baseline is not None and report.passed:
-                self._baseline.note(report.nodeid, numbers)
+            if self._baseline is not None:
+                self._baseline.note(report.nodeid, numbers, report.passed)
 
-    def pytest_sessionfinish(self):
-        if self._baseline is not None and not self._is_worker:
-            self._baseline.write()
+    def pytest_sessionfinish(self, session):
+        if self._baseline is None or self._is_worker or self._baseline.write():
+            return
+        if session.exitstatus == pytest.ExitCode.OK:  # half of what was asked for is not done
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter):
         if not self._all or not self._results:
@@ -178,23 +177,6 @@ class Plugin:
 NUMBERS_OF_ITEM = pytest.StashKey()
 
 
-class _Leaks:
-    """The arguments of limit_leaks."""
-
-    def __init__(self, size, filters, warmup, rounds):
-        self.size = size
-        self.filters = filters
-        self.warmup = warmup
-        self.rounds = rounds
-
-
-def _read_limit_leaks(size, *, filter=None, warmup=2, rounds=3):
-    filters = [] if filter is None else list(filter) if isinstance(filter, (list, tuple)) else [filter]
-    if warmup < 0 or rounds < 1:
-        raise ValueError("limit_leaks: warmup must be at least 0, and rounds at least 1")
-    return _Leaks(parse_size(size), filters, warmup, rounds)
-
-
 def _leaks_offences(measurement, leaks):
     """What every round leaves behind is a leak; a cache that grows now and then is not."""
     left = [snapshot.filter_traces(leaks.filters) if leaks.filters else snapshot for snapshot in measurement.leaked()]
@@ -203,7 +185,7 @@ def _leaks_offences(measurement, leaks):
     if least <= leaks.size:
         return []
     snapshot = left[sizes.index(least)]
-    left_behind = f"{format_size(least)} in {len(snapshot.traces)} blocks left behind by each call"
+    left_behind = f"{format_size(least)} in {format_count(len(snapshot.traces), 'block')} left behind by each call"
     sentence = f"{left_behind}, {format_size(leaks.size)} allowed"
     return [(sentence, snapshot.statistics("traceback"))]
 

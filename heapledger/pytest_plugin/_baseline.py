@@ -8,10 +8,11 @@ Numbers differ between versions of the interpreter, so each has its own.
 """
 
 import json
-import os
 import sys
 
 import pytest
+from heapledger._files import _write_file
+from heapledger.pytest_plugin._sizes import format_count
 
 NUMBERS = ("peak", "allocated", "blocks", "leaked", "leaked_blocks")
 _NAMES = {
@@ -36,19 +37,20 @@ class Baseline:
     """The budgets of this interpreter's version."""
 
     def __init__(self, path, tolerance, update):
-        if not tolerance >= 0:
-            raise pytest.UsageError("--heapledger-tolerance must not be negative")
         self._path = path
         self._tolerance = tolerance
         self._update = update
         self._file = self._read()
         self._budgets = self._file.setdefault(_INTERPRETER, {})
-        self._measured = {}
+        self._measured = {}  # of tests that have passed
+        self._compared = set()  # with their budgets, whether they have passed or not
 
     def _read(self):
         try:
             content = json.loads(self._path.read_text(encoding="utf-8"))
         except FileNotFoundError:
+            if not self._path.parent.is_dir():
+                raise pytest.UsageError(f"--heapledger-baseline: there is no folder {self._path.parent}") from None
             return {_MARK: 1}
         except (OSError, ValueError) as error:
             raise pytest.UsageError(f"{self._path}: {error}") from None
@@ -59,10 +61,14 @@ class Baseline:
                 raise pytest.UsageError(f"{self._path}: is damaged")
         return content
 
+    def _budget(self, nodeid):
+        """What the test is compared with, or None."""
+        return None if self._update else self._budgets.get(nodeid)
+
     def offences(self, nodeid, numbers, measurement):
         """[(sentence, statistics)]: one at the most."""
-        budget = self._budgets.get(nodeid)
-        if budget is None or self._update:
+        budget = self._budget(nodeid)
+        if budget is None:
             return []
         exceeded = [
             f"{_NAMES[name]}: {numbers[name]:,}, {budget[name]:,} in the baseline ({numbers[name] - budget[name]:+,})"
@@ -73,9 +79,12 @@ class Baseline:
             return []
         return [("more than the baseline allows\n  " + "\n  ".join(exceeded), measurement.allocated())]
 
-    def note(self, nodeid, numbers):
-        """A test that has passed."""
-        self._measured[nodeid] = numbers
+    def note(self, nodeid, numbers, passed):
+        """A test that was measured, here or in a worker."""
+        if self._budget(nodeid) is not None:
+            self._compared.add(nodeid)
+        if passed:
+            self._measured[nodeid] = numbers
 
     def _changes(self):
         return {
@@ -86,15 +95,20 @@ class Baseline:
         }
 
     def write(self):
+        """False: the file could not be written, and the summary says why."""
         changes = self._changes()
         self._summary = self._summarize(changes)
         if not changes:
-            return
+            return True
         budgets = {**self._budgets, **changes}
         self._file[_INTERPRETER] = budgets
-        other = self._path.with_name(f"{self._path.name}.{os.getpid()}.tmp")
-        other.write_text(self._format(), encoding="utf-8")
-        os.replace(other, self._path)
+        content = self._format().encode()
+        try:
+            _write_file(self._path, lambda file: file.write(content))
+        except OSError as error:
+            self._summary = [f"{self._path} was not written: {error.strerror}"]
+            return False
+        return True
 
     def _format(self):
         """As json.dumps would, but each test on one line."""
@@ -112,9 +126,11 @@ class Baseline:
             and any(numbers[name] + _CHANCE.get(name, 0) < self._budgets[nodeid][name] for name in NUMBERS)
             for nodeid, numbers in self._measured.items()
         )
-        texts = [f"{self._path}: {len(self._measured)} tests compared, {added} added, {len(changes) - added} updated"]
+        compared = format_count(len(self._compared), "test")
+        texts = [f"{self._path}: {compared} compared, {added} added, {len(changes) - added} updated"]
         if lower and not self._update:
-            texts.append(f"{lower} tests need less than the baseline says: --heapledger-update makes it the new one")
+            need = format_count(lower, "test") + (" needs" if lower == 1 else " need")
+            texts.append(f"{need} less than the baseline says: --heapledger-update makes it the new one")
         return texts
 
     def summary(self):

@@ -3,7 +3,7 @@
 import linecache
 import os.path
 
-from heapledger.pytest_plugin._sizes import format_size
+from heapledger.pytest_plugin._sizes import format_count, format_size
 
 
 def excess(statistics, test_path):
@@ -45,5 +45,5 @@ def table(lines, most, folder):
     left = ranked[most:]
     if left:
         size, count = (sum(sums[i] for _, sums in left) for i in (0, 1))
-        rows.append(f"{format_size(size):>14} {count:>9,}  {len(left)} more lines")
+        rows.append(f"{format_size(size):>14} {count:>9,}  {format_count(len(left), 'more line')}")
     return "\n".join(rows)

@@ -42,13 +42,13 @@ class Measurement:
         self._traces[self._round].__exit__(None, None, None)
         self._round += 1
 
-    # Answers
+    # Answers; the others only where there are numbers.
 
     def numbers(self):
-        """The numbers of the last round that was begun and ended; None if tracing was stopped inside."""
-        last = self._last()
-        if last is None:
+        """The numbers of the last round; None if tracing was stopped inside a round, or none has been."""
+        if self._round == 0 or any(one._leaked is None for one in self._traces[: self._round]):
             return None
+        last = self._last()
         allocated, leaked = total(last.allocated), total(last.leaked)
         return {
             "peak": total(last.peak)[0] - total(last.start)[0],
@@ -59,10 +59,7 @@ class Measurement:
         }
 
     def _last(self):
-        if self._round == 0:
-            return None
-        last = self._traces[self._round - 1]
-        return None if last._leaked is None else last
+        return self._traces[self._round - 1]
 
     def leaked(self):
         return [one.leaked for one in self._traces[: self._round]]

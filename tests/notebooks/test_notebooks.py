@@ -21,6 +21,17 @@ CELLS = [
     "%heapledger_diff --top 3",
     "%heapledger_diff stop\nimport heapledger\nheapledger.is_tracing()",
     "%%heapledger --no-graph\n1 / 0",
+    "%%heapledger\n1 +",
+    "%%heapledger\nimport heapledger\nheapledger.stop()",
+    "%%heapledger\nimport heapledger\nheapledger.stop()\n1 / 0",
+    "try:\n    get_ipython().run_cell_magic('heapledger', '--no-graph', '1 / 0')\nexcept ZeroDivisionError:\n    [][7]",
+    "[][8]",
+    "%%heapledger --nframe 0\npass",
+    "%%heapledger --top -1\npass",
+    "%heapledger_diff --top 0",
+    "%%heapledger --no-graph\none = bytes(50)",
+    "%%heapledger --no-graph\n1 / 0",
+    "get_ipython().last_execution_succeeded",
 ]
 DOCUMENT = pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "notebooks.md"
 BLOCKS = re.findall(r"(?:^    .*\n)+", DOCUMENT.read_text(), re.MULTILINE)
@@ -28,15 +39,27 @@ IN_DOCUMENT = [block.replace("\n    ", "\n").strip() for block in BLOCKS]
 
 
 @pytest.fixture(scope="module")
-def outputs(tmp_path_factory):
-    """For each cell all its outputs: (text, html or None)."""
+def cells(tmp_path_factory):
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS + IN_DOCUMENT])
     folder = tmp_path_factory.mktemp("notebook")
     nbclient.NotebookClient(
         notebook, timeout=60, allow_errors=True, resources={"metadata": {"path": str(folder)}}
     ).execute()
+    return notebook.cells
+
+
+@pytest.fixture(scope="module")
+def errors(cells):
+    """For each cell the tracebacks that it shows, without colours."""
+    shown = [["\n".join(output.traceback) for output in cell.outputs if "traceback" in output] for cell in cells]
+    return [[re.sub("\x1b\\[[0-9;]*m", "", text) for text in texts] for texts in shown]
+
+
+@pytest.fixture(scope="module")
+def outputs(cells):
+    """For each cell all its outputs: (text, html or None)."""
     found = []
-    for cell in notebook.cells:
+    for cell in cells:
         data = [output.get("data", {}) for output in cell.outputs]
         text = "\n".join(one.get("text/plain", "") for one in data)
         text += "".join(output.get("text", "") + output.get("ename", "") for output in cell.outputs)
@@ -81,5 +104,33 @@ def test_the_document(outputs):
     assert "rows = [bytes(1000) for _ in range(1000)]" in found[1][1] and "<iframe" in found[1][1]
 
 
-def test_a_cell_that_fails(outputs):
+def test_a_cell_that_fails(outputs, errors):
+    """IPython shows the error, once, as it would without the magic; then comes the table."""
     assert "ZeroDivisionError" in outputs[8][0] and "left behind" in outputs[8][0]
+    assert len(errors[8]) == 1 and "_notebook.py" not in errors[8][0] and "1 / 0" in errors[8][0]
+    assert outputs[19][0] == "False"  # the cell has failed, so that those below are not run
+    assert len(errors[9]) == 1 and "_notebook.py" not in errors[9][0] and "SyntaxError" in errors[9][0]
+    assert "left behind" not in outputs[9][0]  # nothing has run
+
+
+def test_a_cell_that_stops_the_tracer(outputs, errors):
+    assert "UsageError: the memory of this cell is not known: it has stopped the tracer" in outputs[10][0]
+    assert errors[10] == [] and "left behind" not in outputs[10][0]
+    assert len(errors[11]) == 1 and "ZeroDivisionError" in errors[11][0] and "UsageError" not in outputs[11][0]
+
+
+def test_errors_of_others_are_shown(outputs, errors):
+    """The error of a cell is kept from being shown again, and no other."""
+    assert [error.count("IndexError") > 0 for error in errors[12]] == [False, True]
+    assert len(errors[13]) == 1 and "IndexError" in errors[13][0]
+
+
+def test_numbers_of_options(outputs, errors):
+    assert "UsageError: argument -n/--nframe: must be a whole number from 1 to 65535, not '0'" in outputs[14][0]
+    for number, wrong in ((15, "-1"), (16, "0")):
+        assert f"UsageError: argument -t/--top: must be a whole number from 1 on, not '{wrong}'" in outputs[number][0]
+    assert errors[14] == errors[15] == errors[16] == []
+
+
+def test_one_block(outputs):
+    assert " in 1 block, " in outputs[17][0]
