@@ -104,8 +104,8 @@ def own_options():
     *before, last = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv) + 1]
     if last == "heapledger" and before and re.fullmatch("-[^-]*m", before[-1]):
         last = before.pop() + last
-    flags = re.fullmatch("(-.*)mheapledger", last)  # None: a script
-    return before + [flags[1]] * (flags is not None and flags[1] != "-")
+    module = re.fullmatch("(-.*)mheapledger", last)  # None: a script
+    return before if module is None or module[1] == "-" else [*before, module[1]]
 
 
 def file_template(text):

@@ -6,6 +6,7 @@ import pathlib
 import re
 import socket
 import sys
+import sysconfig
 
 import heapledger
 import pytest
@@ -365,10 +366,24 @@ def test_closing_words_do_not_command_the_terminal(folder):
     assert "\x1b" not in done.err and all(line.startswith(("heapledger: ", "  ")) for line in done.err.splitlines())
 
 
-def test_flags_and_module_in_one_word(folder):
-    name = folder.script("import sys; print(sys.flags.optimize, sys.orig_argv[1:])")
-    done = folder.finish(folder.start([sys.executable, "-B", "-OOmheapledger", "run", "-q", name]))
-    assert done.out == f"2 ['-B', '-OO', '{name}']\n", done
+SCRIPT = os.path.join(sysconfig.get_path("scripts"), "heapledger")
+
+
+@pytest.mark.parametrize(
+    "command, flags",
+    [
+        ([SCRIPT], []),
+        ([sys.executable, SCRIPT], []),
+        ([sys.executable, "-B", "-OO", SCRIPT], ["-B", "-OO"]),
+        ([sys.executable, "-B", "-OOmheapledger"], ["-B", "-OO"]),
+        ([sys.executable, "-B", "-OOm", "heapledger"], ["-B", "-OO"]),
+        ([sys.executable, "-mheapledger"], []),
+    ],
+)
+def test_ways_to_call_it(folder, command, flags):
+    name = folder.script("import sys; print(sys.orig_argv[1:])")
+    done = folder.finish(folder.start([*command, "run", "-q", name]))
+    assert (done.out, done.err) == (f"{[*flags, name]}\n", "")
 
 
 def test_program_changes_its_folder(folder):
