@@ -44,7 +44,11 @@ python_files = $(wildcard heapledger startup tests bench tools/*.py)
 demo:
 	$(with) $(PYTHON) python tools/demo.py
 
-test: lint test-types test-core test-api test-notebooks
+# The API tests need one processor and most of the time; the others take turns on the second. Each shows its output when
+# it is done.
+test:
+	$(with) $(PYTHON) true
+	$(MAKE) --jobs=2 --output-sync=target test-api lint test-types test-core test-notebooks
 
 lint:
 	$(with) $(PYTHON) ruff check --quiet $(python_files)
