@@ -10,14 +10,14 @@ import sys
 
 from heapledger import is_tracing, start, stop, take_snapshot, trace
 from heapledger._ledger import _format_size, _make_capture
-from heapledger.command._arguments import at_least_one, number
+from heapledger._metadata import MOMENTS
+from heapledger.command._arguments import at_least_one, frames
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 from IPython.display import display
 
 NFRAME = 25
-frames = number(int, 1, 65535, "a whole number from 1 to 65535")
 
 
 class Line:
@@ -120,7 +120,7 @@ def _graph_of(t):
     from heapledger.report import _data, _page, _subject
 
     capture = _make_capture(t.leaked, t.peak, t.allocated)
-    subject = _subject.Subject("one", [capture], ["cell"], _subject.MOMENTS, is_long=False)
+    subject = _subject.Subject("one", [capture], ["cell"], MOMENTS, is_long=False)
     return _page.make("cell - heapledger", _data.to_text(_data.encode(subject, False)))
 
 

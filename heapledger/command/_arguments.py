@@ -21,4 +21,5 @@ def number(kind, least, most, wanted):
 
 at_least_one = number(int, 1, sys.maxsize, "a whole number from 1 on")
 percentage = number(float, 0, 100, "a percentage from 0 to 100")
+frames = number(int, 1, 65535, "a whole number from 1 to 65535")
 port = number(int, 0, 65535, "a port from 0 to 65535")

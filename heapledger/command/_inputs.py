@@ -8,9 +8,9 @@ import sys
 
 import heapledger
 from heapledger import _capture
+from heapledger._metadata import MOMENTS
 from heapledger.command import Failure, _progress, _text
 
-MOMENTS = ("live", "peak", "allocated")
 NO_FRAMES = (("<no frames>", 0),)
 MANY_BYTES = 16 << 20  # less than a second
 MANY_FILES = 100

@@ -28,12 +28,10 @@ EXAMPLE = """\
 
 VARIABLE = "HEAPLEDGER_RUN"
 DEFAULT_FILE = "heapledger-%t-%p.hlsnap"
-MOST_FRAMES = 65535
 MOST_SECONDS = 2**32 // 1000 - 1  # milliseconds are counted in 32 bits
 LONG_WITH_VALUE = ("--nframe", "--output", "--every", "--on-signal")
 
 
-frames = _arguments.number(int, 1, MOST_FRAMES, f"a whole number from 1 to {MOST_FRAMES}")
 seconds = _arguments.number(float, 0.001, MOST_SECONDS, f"a number of seconds from 0.001 to {MOST_SECONDS}")
 
 
@@ -49,7 +47,9 @@ def signal_number(text):
 
 def add_arguments(parser):
     parser.usage = "heapledger run [options] (SCRIPT | -m MODULE | -c CODE) ..."
-    parser.add_argument("-n", "--nframe", type=frames, default=1, metavar="N", help="frames of a traceback (default 1)")
+    parser.add_argument(
+        "-n", "--nframe", type=_arguments.frames, default=1, metavar="N", help="frames of a traceback (default 1)"
+    )
     parser.add_argument("-o", "--output", default=DEFAULT_FILE, metavar="FILE", help="where to write")
     parser.add_argument("--peak", action="store_true", help="write what was there at the peak (both by default)")
     parser.add_argument("--exit", action="store_true", help="write what is there at the end")

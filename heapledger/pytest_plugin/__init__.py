@@ -11,12 +11,13 @@ import functools
 import inspect
 
 import pytest
+from heapledger.command._text import plural
 from heapledger.pytest_plugin._baseline import NUMBERS, Baseline
 from heapledger.pytest_plugin._doctests import compiled_unseen
 from heapledger.pytest_plugin._lines import excess, table
 from heapledger.pytest_plugin._markers import read_marker
 from heapledger.pytest_plugin._measure import Measurement, measure, measure_async
-from heapledger.pytest_plugin._sizes import format_count, format_size
+from heapledger.pytest_plugin._sizes import format_size
 
 
 class Plugin:
@@ -185,7 +186,7 @@ def _leaks_offences(measurement, leaks):
     if least <= leaks.size:
         return []
     snapshot = left[sizes.index(least)]
-    left_behind = f"{format_size(least)} in {format_count(len(snapshot.traces), 'block')} left behind by each call"
+    left_behind = f"{format_size(least)} in {plural(len(snapshot.traces), 'block')} left behind by each call"
     sentence = f"{left_behind}, {format_size(leaks.size)} allowed"
     return [(sentence, snapshot.statistics("traceback"))]
 

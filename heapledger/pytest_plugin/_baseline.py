@@ -11,8 +11,8 @@ import json
 import sys
 
 import pytest
-from heapledger._files import _write_file
-from heapledger.pytest_plugin._sizes import format_count
+from heapledger import _files
+from heapledger.command._text import plural
 
 NUMBERS = ("peak", "allocated", "blocks", "leaked", "leaked_blocks")
 _NAMES = {
@@ -102,9 +102,8 @@ class Baseline:
             return True
         budgets = {**self._budgets, **changes}
         self._file[_INTERPRETER] = budgets
-        content = self._format().encode()
         try:
-            _write_file(self._path, lambda file: file.write(content))
+            _files.write(self._format().encode(), self._path)
         except OSError as error:
             self._summary = [f"{self._path} was not written: {error.strerror}"]
             return False
@@ -126,10 +125,10 @@ class Baseline:
             and any(numbers[name] + _CHANCE.get(name, 0) < self._budgets[nodeid][name] for name in NUMBERS)
             for nodeid, numbers in self._measured.items()
         )
-        compared = format_count(len(self._compared), "test")
+        compared = plural(len(self._compared), "test")
         texts = [f"{self._path}: {compared} compared, {added} added, {len(changes) - added} updated"]
         if lower and not self._update:
-            need = format_count(lower, "test") + (" needs" if lower == 1 else " need")
+            need = plural(lower, "test") + (" needs" if lower == 1 else " need")
             texts.append(f"{need} less than the baseline says: --heapledger-update makes it the new one")
         return texts
 

@@ -3,7 +3,8 @@
 import linecache
 import os.path
 
-from heapledger.pytest_plugin._sizes import format_count, format_size
+from heapledger.command._text import plural
+from heapledger.pytest_plugin._sizes import format_size
 
 
 def excess(statistics, test_path):
@@ -45,5 +46,5 @@ def table(lines, most, folder):
     left = ranked[most:]
     if left:
         size, count = (sum(sums[i] for _, sums in left) for i in (0, 1))
-        rows.append(f"{format_size(size):>14} {count:>9,}  {format_count(len(left), 'more line')}")
+        rows.append(f"{format_size(size):>14} {count:>9,}  {plural(len(left), 'more line')}")
     return "\n".join(rows)

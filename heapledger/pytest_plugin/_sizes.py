@@ -1,4 +1,4 @@
-"""Sizes as people write them: "24 MB" is 24,000,000 bytes, "24 MiB" is 25,165,824. Numbers of things: "1 block"."""
+"""Sizes as people write them: "24 MB" is 24,000,000 bytes, "24 MiB" is 25,165,824."""
 
 import re
 
@@ -25,7 +25,3 @@ def format_size(size):
         if size >= 10 * 1000**power:
             return f"{size / 1000**power:,.1f} {letter}"
     return f"{size:,} B"
-
-
-def format_count(number, thing):
-    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"

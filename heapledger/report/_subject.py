@@ -13,7 +13,6 @@ import os
 
 from heapledger.command import Failure, _inputs, _progress
 
-MOMENTS = ("live", "peak", "allocated")
 MANY_FILES = 10
 MANY_BYTES = 4 << 20  # a second's work
 
@@ -88,7 +87,7 @@ def load(filenames, way=None):
         order = sorted(range(len(captures)), key=lambda index: _time_of(captures[index]))
         captures = [captures[index] for index in order]
         labels = [labels[index] for index in order]
-    moments = tuple(name for name in MOMENTS if all(getattr(capture, name) is not None for capture in captures))
+    moments = tuple(name for name in _inputs.MOMENTS if all(getattr(capture, name) is not None for capture in captures))
     if not moments:
         raise Failure("the files have no moment in common")
     return Subject(way, captures, labels, moments, is_long)
