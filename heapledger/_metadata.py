@@ -20,7 +20,7 @@ MOMENTS = ("live", "peak", "allocated")
 def _taken_here(facts):
     """The metadata of a snapshot with these numbers. What does not change in a process is looked up now."""
     with _OwnWork():
-        taken, pid, moment, limit, current, peak, lost, rss, tables = unpack("=9q", facts)
+        taken, pid, moment, limit, current, peak, lost, interruptions, rss, tables = unpack("=10q", facts)
         return {
             "heapledger": _version,
             "time": taken,
@@ -35,6 +35,7 @@ def _taken_here(facts):
             "traced": current,
             "peak": peak,
             "lost_records": lost,
+            "interruptions": interruptions,
             "rss": None if rss < 0 else rss,
             "tables": tables,
         }

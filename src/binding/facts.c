@@ -45,6 +45,7 @@ bool hl_facts_take(hl_snapshot *const *snapshots, size_t count, PyObject **taken
         (int64_t)current,
         (int64_t)peak,
         (int64_t)hl_tracer_lost(),
+        (int64_t)hl_tracer_interruptions(),
         known ? (int64_t)rss : -1,
         (int64_t)(tables.map + tables.sites + tables.names + tables.caches + tables.snapshots),
     };

@@ -5,6 +5,8 @@
  */
 #include "binding.h"
 
+#include "../cpython/rivals.h"
+
 static struct PyModuleDef module_def;
 
 hl_state *hl_state_of_module(PyObject *module)
@@ -196,8 +198,12 @@ static bool find_stdlib(hl_state *state)
         return true;
     }
     state->stdlib_memory = PyObject_GetAttrString(stdlib, "get_tracemalloc_memory");
+    PyObject *stop = state->stdlib_memory == NULL ? NULL : PyObject_GetAttrString(stdlib, "stop");
+    if (stop != NULL)
+        hl_rivals_watch_stdlib(stop);
+    Py_XDECREF(stop);
     Py_DECREF(stdlib);
-    return state->stdlib_memory != NULL;
+    return stop != NULL;
 }
 
 static int module_exec(PyObject *module)

@@ -59,7 +59,7 @@ void hl_book_drop(hl_book *book)
     hl_table_close(&book->stacks);
     if (book->pool != NULL)
         hl_pool_free_all(book->pool);
-    hl_os_free(book->pins);
+    hl_region_close(&book->pins);
     hl_os_free(book);
 }
 
@@ -226,13 +226,18 @@ static void forget_stack(hl_book *book, hl_stack_id id)
     hl_table_remove(&book->stacks, id);
 }
 
+static hl_pin *pin_at(const hl_book *book, uint32_t place)
+{
+    return (hl_pin *)(void *)book->pins.base + place;
+}
+
 /* The place of the first pin later than `clock`. */
 static uint32_t first_pin_after(const hl_book *book, uint64_t clock)
 {
     uint32_t low = 0, high = book->pin_count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (book->pins[middle].clock > clock)
+        if (pin_at(book, middle)->clock > clock)
             high = middle;
         else
             low = middle + 1;
@@ -245,7 +250,7 @@ static bool is_pinned(hl_book *book, const hl_stack *stack)
 {
     hl_lock_take(&hl_book_pin_lock);
     uint32_t at = first_pin_after(book, stack->born);
-    bool found = at < book->pin_count && book->pins[at].clock <= stack->died;
+    bool found = at < book->pin_count && pin_at(book, at)->clock <= stack->died;
     hl_lock_give(&hl_book_pin_lock);
     return found;
 }
@@ -297,23 +302,14 @@ uint64_t hl_book_pin(hl_book *book)
 {
     uint64_t pin = 0;
     hl_lock_take(&hl_book_pin_lock);
-    if (book->pin_count > 0 && book->pins[book->pin_count - 1].clock == book->pin_clock && !book->stirred) {
-        book->pins[book->pin_count - 1].held++; /* nothing has changed since */
+    hl_pin *last = book->pin_count > 0 ? pin_at(book, book->pin_count - 1) : NULL;
+    if (last != NULL && last->clock == book->pin_clock && !book->stirred) {
+        last->held++; /* nothing has changed since */
         pin = book->pin_clock;
-    } else {
-        if (book->pin_count == book->pin_room) {
-            uint32_t room = book->pin_room == 0 ? 8 : 2 * book->pin_room;
-            hl_pin *pins = hl_os_resize(book->pins, room, sizeof *pins);
-            if (pins != NULL) {
-                book->pins = pins;
-                book->pin_room = room;
-            }
-        }
-        if (book->pin_count < book->pin_room) {
-            pin = ++book->pin_clock;
-            book->pins[book->pin_count++] = (hl_pin){.clock = pin, .held = 1};
-            book->stirred = false;
-        }
+    } else if (hl_region_ensure(&book->pins, (book->pin_count + 1) * sizeof(hl_pin)) == HL_OK) {
+        pin = ++book->pin_clock;
+        *pin_at(book, book->pin_count++) = (hl_pin){.clock = pin, .held = 1};
+        book->stirred = false;
     }
     hl_lock_give(&hl_book_pin_lock);
     return pin;
@@ -322,7 +318,7 @@ uint64_t hl_book_pin(hl_book *book)
 void hl_book_pin_again(hl_book *book, uint64_t pin)
 {
     hl_lock_take(&hl_book_pin_lock);
-    book->pins[first_pin_after(book, pin - 1)].held++;
+    pin_at(book, first_pin_after(book, pin - 1))->held++;
     hl_lock_give(&hl_book_pin_lock);
 }
 
@@ -330,9 +326,9 @@ void hl_book_unpin(hl_book *book, uint64_t pin)
 {
     hl_lock_take(&hl_book_pin_lock);
     uint32_t at = first_pin_after(book, pin - 1);
-    if (--book->pins[at].held == 0) {
+    if (--pin_at(book, at)->held == 0) {
         book->pin_count--;
-        memmove(&book->pins[at], &book->pins[at + 1], (book->pin_count - at) * sizeof *book->pins);
+        memmove(pin_at(book, at), pin_at(book, at + 1), (book->pin_count - at) * sizeof(hl_pin));
     }
     hl_lock_give(&hl_book_pin_lock);
 }

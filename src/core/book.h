@@ -66,9 +66,8 @@ struct hl_book {
                       * not know it: names that fall into one chain would make interning quadratic. */
     uint32_t frames; /* of all stacks; at most HL_BOOK_MOST_FRAMES */
     uint64_t pin_clock; /* grows with every pin; this and the three below: hl_book_pin_lock */
-    hl_pin *pins;       /* ascending */
+    hl_region pins;     /* hl_pin each, ascending. In pages: they grow under the ledger's lock */
     uint32_t pin_count;
-    uint32_t pin_room;
     bool stirred;            /* a stack was born or died since the last pin, so the next is another one */
     hl_stack_id limbo_first; /* dead stacks that a pin may still name, oldest first */
     hl_stack_id limbo_last;

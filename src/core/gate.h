@@ -16,7 +16,7 @@
  * with nobody else in between; meanwhile everyone uses the lock, which parks. Where the system has no such barrier, the
  * gate is closed for ever and this is a plain lock.
  *
- * After fork the child calls hl_gate_reset.
+ * A thread that forks holds the gate over the fork (lock.h says why that is delicate). A hook that meets it may be refused.
  */
 #ifndef HL_GATE_H
 #define HL_GATE_H
@@ -35,46 +35,74 @@ enum { HL_GATE_REOPEN = 1000 };
 /* A new gate is closed and opens by itself; both sides may use it at once. */
 #define HL_GATE_INIT {.closed = 1}
 
-/* Get in if the gate is open. */
+/* How somebody got in. */
+typedef enum {
+    HL_GATE_REFUSED, /* not at all: another thread forks */
+    HL_GATE_BY_FLAG,
+    HL_GATE_BY_LOCK,
+} hl_passage;
+
+/* The favoured side: get in if the gate is open, and out again. */
 static inline bool hl_gate_try_favoured(hl_gate *gate)
 {
     atomic_store_explicit(&gate->inside, 1, memory_order_relaxed);
-    atomic_signal_fence(memory_order_seq_cst); /* the other half is the barrier in hl_gate_enter */
+    atomic_signal_fence(memory_order_seq_cst); /* the other half is the barrier in hl_gate_shut */
     if (HL_LIKELY(atomic_load_explicit(&gate->closed, memory_order_acquire) == 0))
         return true;
     atomic_store_explicit(&gate->inside, 0, memory_order_release);
     return false;
 }
 
-/* Get in, by the lock if need be. Returns whether it was without, to be given back on leaving. */
-static inline bool hl_gate_enter_favoured(hl_gate *gate)
+static inline void hl_gate_leave_favoured(hl_gate *gate)
 {
-    if (HL_LIKELY(hl_gate_try_favoured(gate)))
-        return true;
-    hl_lock_take(&gate->lock);
-    if (++gate->passed >= HL_GATE_REOPEN && hl_os_has_barrier())
-        atomic_store_explicit(&gate->closed, 0, memory_order_relaxed);
-    return false;
+    atomic_store_explicit(&gate->inside, 0, memory_order_release);
 }
 
-static inline void hl_gate_leave_favoured(hl_gate *gate, bool fast)
+/* With the lock: keep the favoured side out. */
+static inline void hl_gate_shut(hl_gate *gate)
 {
-    if (HL_LIKELY(fast))
-        atomic_store_explicit(&gate->inside, 0, memory_order_release);
+    gate->passed = 0;
+    if (atomic_load_explicit(&gate->closed, memory_order_relaxed) != 0)
+        return;
+    atomic_store_explicit(&gate->closed, 1, memory_order_relaxed);
+    hl_os_barrier();
+    for (uint32_t round = 0; atomic_load_explicit(&gate->inside, memory_order_acquire) != 0; round++)
+        hl_os_pause(round);
+}
+
+/* A hook gets in, by the side it belongs to, or is refused. */
+static inline hl_passage hl_gate_enter_by(hl_gate *gate, bool favoured)
+{
+    if (favoured && hl_gate_try_favoured(gate))
+        return HL_GATE_BY_FLAG;
+    if (!hl_lock_take_unless_forking(&gate->lock))
+        return HL_GATE_REFUSED;
+    if (!favoured)
+        hl_gate_shut(gate);
+    else if (!hl_lock_forks_here && ++gate->passed >= HL_GATE_REOPEN && hl_os_has_barrier())
+        atomic_store_explicit(&gate->closed, 0, memory_order_relaxed);
+    return HL_GATE_BY_LOCK;
+}
+
+/* Not for those who were refused. */
+static inline void hl_gate_leave_by(hl_gate *gate, hl_passage passage)
+{
+    if (HL_LIKELY(passage == HL_GATE_BY_FLAG))
+        hl_gate_leave_favoured(gate);
     else
         hl_lock_give(&gate->lock);
 }
 
+/* Whoever is not a hook gets in, however long it takes. */
 static inline void hl_gate_enter(hl_gate *gate)
 {
     hl_lock_take(&gate->lock);
-    gate->passed = 0;
-    if (atomic_load_explicit(&gate->closed, memory_order_relaxed) == 0) {
-        atomic_store_explicit(&gate->closed, 1, memory_order_relaxed);
-        hl_os_barrier();
-        while (atomic_load_explicit(&gate->inside, memory_order_acquire) != 0)
-            hl_os_yield();
-    }
+    hl_gate_shut(gate);
+}
+
+static inline void hl_gate_leave(hl_gate *gate)
+{
+    hl_lock_give(&gate->lock);
 }
 
 /* The same for a signal handler, which may have interrupted whom it would wait for. False: not at once. */
@@ -99,25 +127,6 @@ static inline bool hl_gate_try(hl_gate *gate)
     atomic_store_explicit(&gate->closed, 0, memory_order_relaxed); /* it is closed only when nobody is left inside */
     hl_lock_give(&gate->lock);
     return false;
-}
-
-static inline void hl_gate_leave(hl_gate *gate)
-{
-    hl_lock_give(&gate->lock);
-}
-
-/* Get in by either side. What it returns is for hl_gate_leave_favoured, which lets both out. */
-static inline bool hl_gate_enter_by(hl_gate *gate, bool favoured)
-{
-    if (favoured)
-        return hl_gate_enter_favoured(gate);
-    hl_gate_enter(gate);
-    return false;
-}
-
-static inline void hl_gate_reset(hl_gate *gate)
-{
-    *gate = (hl_gate)HL_GATE_INIT;
 }
 
 #endif

@@ -45,6 +45,7 @@ void hl_ledger_close(hl_ledger *ledger)
 {
     if (ledger->earlier_peak != NULL)
         hl_snapshot_drop(ledger->earlier_peak);
+    hl_snapshot_free_all(ledger->dropped);
     if (ledger->book != NULL)
         hl_book_drop(ledger->book);
     hl_map_close(&ledger->map);
@@ -285,7 +286,8 @@ static void count_block(void *context, uintptr_t address, uint32_t site)
 const char *hl_ledger_validate(const hl_ledger *ledger)
 {
     const hl_table *table = &ledger->sites.table;
-    uint64_t *blocks = hl_os_alloc((size_t)table->used + 1, sizeof *blocks);
+    size_t page = hl_os_page(), bytes = (((size_t)table->used + 1) * sizeof(uint64_t) + page - 1) / page * page;
+    uint64_t *blocks = hl_os_map(bytes);
     if (blocks == NULL)
         return "no memory to validate";
     hl_map_each(&ledger->map, count_block, blocks);
@@ -318,7 +320,7 @@ const char *hl_ledger_validate(const hl_ledger *ledger)
         if (site->freed > site->allocated)
             wrong = "more blocks have left a site than were entered";
     }
-    hl_os_free(blocks);
+    hl_os_unmap(blocks, bytes);
     if (wrong != NULL)
         return wrong;
     if (missing != ledger->in_transit)

@@ -41,6 +41,7 @@ typedef struct {
     uint64_t lost;             /* allocations that could not be entered */
     hl_snapshot *earlier_peak; /* the program's peak in stretches before this one; NULL: there is none */
     hl_window *windows;        /* those that are open */
+    hl_snapshot *dropped;      /* snapshots to be freed by whoever gives the lock back, afterwards */
 } hl_ledger;
 
 /* No lock needed: nobody else has the ledger yet, or any more. `era` as above; a closed ledger may be closed again. */
@@ -91,6 +92,8 @@ void hl_ledger_inherit(hl_ledger *ledger);
 void hl_ledger_reset_peak(hl_ledger *ledger);
 /* The program's peak in bytes: of this stretch or an earlier one. */
 uint64_t hl_ledger_peak(const hl_ledger *ledger);
+/* How many blocks snapshots show now. Costs a pass over the sites. */
+uint64_t hl_ledger_live_blocks(const hl_ledger *ledger);
 /* What was ever entered, reclaimed sites included. Costs a pass over the sites. */
 void hl_ledger_allocated(const hl_ledger *ledger, uint64_t *bytes, uint64_t *blocks);
 /* Copy the sites that have blocks at the moment asked for into a snapshot with room for all sites. HL_FULL if the room

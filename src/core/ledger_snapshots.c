@@ -15,6 +15,17 @@ uint64_t hl_ledger_peak(const hl_ledger *ledger)
     return peak_was_earlier(ledger) ? ledger->earlier_peak->bytes : ledger->peak;
 }
 
+uint64_t hl_ledger_live_blocks(const hl_ledger *ledger)
+{
+    uint64_t blocks = 0;
+    for (hl_site_id id = 1; id <= ledger->sites.table.used; id++) {
+        const hl_site *site = hl_sites_at(&ledger->sites, id);
+        if (hl_site_is_shown(site))
+            blocks += hl_site_live(site);
+    }
+    return blocks;
+}
+
 void hl_ledger_allocated(const hl_ledger *ledger, uint64_t *bytes, uint64_t *blocks)
 {
     *bytes = ledger->sites.retired_bytes;

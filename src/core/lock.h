@@ -1,13 +1,17 @@
-/* lock.h: the smallest lock that parks.
+/* lock.h: the smallest lock that parks, and that a fork can hold without harm.
  *
- * One word: 0 free, 1 held, 2 held with sleepers (Drepper's "Futexes are tricky", third mutex). An uncontended pair
- * costs two atomic exchanges and no call, which is why it is not a pthread_mutex_t. Those on the path of an
- * allocation are held without blocking on anything else or calling out of the core, so no lock order with the host's locks
- * can arise.
+ * One word: free, held, held with sleepers (Drepper's "Futexes are tricky"), or held over a fork. An uncontended pair
+ * costs two atomic exchanges and no call, which is why it is not a pthread_mutex_t. A holder never blocks on anything
+ * else and never calls out of the core, so no lock order with the host's locks can arise.
  *
- * Whoever forks takes all locks before, so that no table is caught in the middle of a change, and says so: the host may
- * run code in that thread before they are given back (handlers of pthread_atfork), which then has them already. The
- * child's only thread calls hl_lock_reset: the thread that held the lock does not exist there.
+ * The exception is a fork. The forking thread takes the ledger's locks before the fork, so that the child finds whole
+ * tables. The C library may then run other libraries' fork handlers in that thread, and such a handler may wait for other
+ * threads, or for the GIL that one of them has. So nobody may sleep for long behind a fork:
+ *
+ *   - the forking thread itself passes its own locks;
+ *   - a hook waits a moment, which is enough for a fork that nobody delays, and then gives up
+ *     (hl_lock_take_unless_forking);
+ *   - everybody else waits without the GIL (hl_lock_await_fork).
  */
 #ifndef HL_LOCK_H
 #define HL_LOCK_H
@@ -16,46 +20,59 @@
 
 #include "os.h"
 
+enum { HL_LOCK_FREE, HL_LOCK_HELD, HL_LOCK_CONTENDED, HL_LOCK_FORKING };
+
 typedef struct {
     _Atomic uint32_t word;
 } hl_lock;
 
-/* This thread has all locks there are: it forks. */
-extern __thread bool hl_lock_has_all;
+/* This thread forks, and holds every lock that is held over a fork. */
+extern __thread bool hl_lock_forks_here;
 
-static inline void hl_lock_take(hl_lock *lock)
-{
-    uint32_t seen = 0;
-    if (HL_LIKELY(
-            atomic_compare_exchange_strong_explicit(&lock->word, &seen, 1, memory_order_acquire, memory_order_relaxed)))
-        return;
-    if (HL_UNLIKELY(hl_lock_has_all))
-        return;
-    if (seen != 2)
-        seen = atomic_exchange_explicit(&lock->word, 2, memory_order_acquire);
-    while (seen != 0) {
-        hl_os_sleep_while(&lock->word, 2);
-        seen = atomic_exchange_explicit(&lock->word, 2, memory_order_acquire);
-    }
-}
+/* Sleep until the fork that holds the lock is over. It may return early. Whoever knows what a thread must not keep while
+ * it sleeps (the GIL) puts a better function here, before there are threads. */
+extern void (*hl_lock_await_fork)(hl_lock *lock);
+
+/* The unusual cases of the functions below. */
+bool hl_lock_contend(hl_lock *lock) HL_MUST_USE;
+void hl_lock_take_slowly(hl_lock *lock);
 
 static inline bool hl_lock_try(hl_lock *lock)
 {
-    uint32_t seen = 0;
-    return atomic_compare_exchange_strong_explicit(&lock->word, &seen, 1, memory_order_acquire, memory_order_relaxed);
+    uint32_t seen = HL_LOCK_FREE;
+    return atomic_compare_exchange_strong_explicit(&lock->word, &seen, HL_LOCK_HELD, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+static inline void hl_lock_take(hl_lock *lock)
+{
+    if (HL_UNLIKELY(!hl_lock_try(lock)))
+        hl_lock_take_slowly(lock);
+}
+
+/* False: another thread holds the lock over a fork, and has for a while. */
+static inline bool hl_lock_take_unless_forking(hl_lock *lock)
+{
+    return HL_LIKELY(hl_lock_try(lock)) || hl_lock_contend(lock);
 }
 
 static inline void hl_lock_give(hl_lock *lock)
 {
-    if (HL_UNLIKELY(hl_lock_has_all))
+    if (HL_UNLIKELY(hl_lock_forks_here))
         return;
-    if (HL_UNLIKELY(atomic_exchange_explicit(&lock->word, 0, memory_order_release) == 2))
+    if (HL_UNLIKELY(atomic_exchange_explicit(&lock->word, HL_LOCK_FREE, memory_order_release) == HL_LOCK_CONTENDED))
         hl_os_wake_one(&lock->word);
 }
 
-static inline void hl_lock_reset(hl_lock *lock)
+static inline bool hl_lock_is_forking(hl_lock *lock)
 {
-    atomic_store_explicit(&lock->word, 0, memory_order_relaxed);
+    return atomic_load(&lock->word) == HL_LOCK_FORKING;
 }
+
+/* The holder forks, and has set hl_lock_forks_here: whoever sleeps looks again. */
+void hl_lock_begin_fork(hl_lock *lock);
+/* The fork is over: in the parent; and in the child, where another library's handler may have started threads that sleep
+ * here already. */
+void hl_lock_end_fork(hl_lock *lock);
 
 #endif

@@ -26,6 +26,13 @@ size_t hl_os_fail_every(size_t n)
     return atomic_exchange(&failures, 0);
 }
 
+static __thread bool libc_is_forbidden;
+
+void hl_os_forbid_libc(bool forbidden)
+{
+    libc_is_forbidden = forbidden;
+}
+
 static bool must_fail(void)
 {
     size_t n = atomic_load(&fail_every);
@@ -35,11 +42,19 @@ static bool must_fail(void)
     return true;
 }
 #else
+enum { libc_is_forbidden = false };
+
 static inline bool must_fail(void)
 {
     return false;
 }
 #endif
+
+static void check_libc(void)
+{
+    if (libc_is_forbidden)
+        abort();
+}
 
 size_t hl_os_page(void)
 {
@@ -160,19 +175,14 @@ size_t hl_os_resident(const void *pages, size_t bytes)
     return resident;
 }
 
-static __thread bool in_signal_handler;
+static __thread bool uses_pages;
 
-void hl_os_enter_signal_handler(void)
+void hl_os_use_pages(bool use)
 {
-    in_signal_handler = true;
+    uses_pages = use;
 }
 
-void hl_os_leave_signal_handler(void)
-{
-    in_signal_handler = false;
-}
-
-/* Scratch memory of a signal handler: pages, whose length stands before what the caller gets. */
+/* Scratch memory in pages, whose length stands before what the caller gets. */
 typedef union {
     size_t bytes;
     max_align_t alignment;
@@ -213,38 +223,58 @@ void *hl_os_alloc(size_t count, size_t size)
 {
     if (must_fail())
         return NULL;
-    return HL_UNLIKELY(in_signal_handler) ? paged_alloc(count, size) : calloc(count == 0 ? 1 : count, size);
+    if (HL_UNLIKELY(uses_pages))
+        return paged_alloc(count, size);
+    check_libc();
+    return calloc(count == 0 ? 1 : count, size);
 }
 
 void *hl_os_resize(void *block, size_t count, size_t size)
 {
     if (must_fail())
         return NULL;
-    if (HL_UNLIKELY(in_signal_handler))
+    if (HL_UNLIKELY(uses_pages))
         return paged_resize(block, count, size);
+    check_libc();
     return reallocarray(block, count == 0 ? 1 : count, size);
 }
 
 void hl_os_free(void *block)
 {
-    if (HL_UNLIKELY(in_signal_handler && block != NULL))
+    if (HL_UNLIKELY(uses_pages && block != NULL)) {
         hl_os_unmap((page_head *)block - 1, ((page_head *)block - 1)->bytes);
-    else
-        free(block);
+        return;
+    }
+    check_libc();
+    free(block);
+}
+
+static void futex(_Atomic uint32_t *word, int operation, uint32_t value, const struct timespec *timeout)
+{
+    int host_errno = errno;
+    (void)syscall(SYS_futex, word, operation, value, timeout, NULL, 0);
+    errno = host_errno;
 }
 
 void hl_os_sleep_while(_Atomic uint32_t *word, uint32_t value)
 {
-    int host_errno = errno;
-    (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
-    errno = host_errno;
+    futex(word, FUTEX_WAIT_PRIVATE, value, NULL);
+}
+
+void hl_os_sleep_while_for(_Atomic uint32_t *word, uint32_t value, uint32_t milliseconds)
+{
+    struct timespec timeout = {.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000L};
+    futex(word, FUTEX_WAIT_PRIVATE, value, &timeout);
 }
 
 void hl_os_wake_one(_Atomic uint32_t *word)
 {
-    int host_errno = errno;
-    (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-    errno = host_errno;
+    futex(word, FUTEX_WAKE_PRIVATE, 1, NULL);
+}
+
+void hl_os_wake_all(_Atomic uint32_t *word)
+{
+    futex(word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL);
 }
 
 static enum { UNKNOWN, YES, NO } _Atomic barrier;
@@ -280,6 +310,19 @@ void hl_os_barrier(void)
 void hl_os_yield(void)
 {
     (void)sched_yield();
+}
+
+void hl_os_pause(uint32_t round)
+{
+    enum { YIELDS = 10, SHORTEST = 20000, LONGEST = 1000000 /* nanoseconds */ };
+    if (round < YIELDS) {
+        hl_os_yield();
+        return;
+    }
+    int host_errno = errno;
+    long sleep = round - YIELDS < 6 ? (long)SHORTEST << (round - YIELDS) : LONGEST;
+    (void)nanosleep(&(struct timespec){.tv_nsec = sleep < LONGEST ? sleep : LONGEST}, NULL);
+    errno = host_errno;
 }
 
 uint64_t hl_os_random(void)

@@ -42,23 +42,40 @@ void *hl_os_alloc(size_t count, size_t size) HL_MUST_USE;
 void *hl_os_resize(void *block, size_t count, size_t size) HL_MUST_USE;
 void hl_os_free(void *block);
 
-/* From here to hl_os_leave_signal_handler the calling thread gets its scratch memory in whole pages from the system,
- * because it may have interrupted the C library's allocator. Until then it must give back all that it got, and nothing
- * that it had before. */
-void hl_os_enter_signal_handler(void);
-void hl_os_leave_signal_handler(void);
+/* While it uses pages the calling thread gets its scratch memory in whole pages from the system: in a signal handler, which
+ * may have interrupted the C library's allocator, and while it holds the ledger. It must give back all that it got before
+ * it goes back, and nothing that it had before. */
+void hl_os_use_pages(bool use);
 
-/* Sleep while *word holds `value`; may return early. Wake one sleeper. */
+/* Sleep while *word holds `value`, as long as it takes or for some milliseconds; may return early. Wake one sleeper, or
+ * all. */
 void hl_os_sleep_while(_Atomic uint32_t *word, uint32_t value);
+void hl_os_sleep_while_for(_Atomic uint32_t *word, uint32_t value, uint32_t milliseconds);
 void hl_os_wake_one(_Atomic uint32_t *word);
+void hl_os_wake_all(_Atomic uint32_t *word);
 
 /* Make every running thread of the process pass a memory barrier; possible only where hl_os_has_barrier() says so. */
 bool hl_os_has_barrier(void);
 void hl_os_barrier(void);
 void hl_os_yield(void);
+/* Let another thread go on that is about to be done; to be called in a loop with the number of the round. At first it only
+ * yields. Then it sleeps: yielding is nothing to a real-time thread, which would keep the processor from a thread of lower
+ * priority for ever. */
+void hl_os_pause(uint32_t round);
 
 /* A number that no other process will draw. */
 uint64_t hl_os_random(void);
+
+/* While the ledger is held the C library's allocator must not be called: a replacement of it may come back to us. Test
+ * builds abort if it is. */
+#ifdef HL_FAULTS
+void hl_os_forbid_libc(bool forbidden);
+#else
+static inline void hl_os_forbid_libc(bool forbidden)
+{
+    (void)forbidden;
+}
+#endif
 
 #ifdef HL_FAULTS
 /* Test builds only: every n-th call that obtains memory fails from now on (0: none). Returns how many have failed. Tests

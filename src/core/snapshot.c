@@ -70,10 +70,8 @@ hl_snapshot *hl_snapshot_hold(hl_snapshot *snapshot)
     return snapshot;
 }
 
-void hl_snapshot_drop(hl_snapshot *snapshot)
+static void free_snapshot(hl_snapshot *snapshot)
 {
-    if (atomic_fetch_sub_explicit(&snapshot->holders, 1, memory_order_acq_rel) != 1)
-        return;
     if (snapshot->pin != 0)
         hl_book_unpin(snapshot->book, snapshot->pin);
     hl_book_drop(snapshot->book);
@@ -84,6 +82,30 @@ void hl_snapshot_drop(hl_snapshot *snapshot)
     else
         hl_os_free(snapshot->rows);
     hl_os_free(snapshot);
+}
+
+void hl_snapshot_drop_later(hl_snapshot *snapshot, hl_snapshot **list)
+{
+    if (atomic_fetch_sub_explicit(&snapshot->holders, 1, memory_order_acq_rel) != 1)
+        return;
+    snapshot->next_dropped = *list;
+    *list = snapshot;
+}
+
+void hl_snapshot_free_all(hl_snapshot *list)
+{
+    while (list != NULL) {
+        hl_snapshot *next = list->next_dropped;
+        free_snapshot(list);
+        list = next;
+    }
+}
+
+void hl_snapshot_drop(hl_snapshot *snapshot)
+{
+    hl_snapshot *list = NULL;
+    hl_snapshot_drop_later(snapshot, &list);
+    hl_snapshot_free_all(list);
 }
 
 size_t hl_snapshot_memory(void)

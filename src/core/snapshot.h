@@ -50,7 +50,9 @@ static inline unsigned __int128 hl_row_weight(const hl_row *row, uint32_t depth)
     return bytes * (depth > 0 ? depth : 1);
 }
 
-typedef struct {
+typedef struct hl_snapshot hl_snapshot;
+
+struct hl_snapshot {
     _Atomic uint32_t holders;
     hl_moment moment;
     hl_book *book;
@@ -59,10 +61,11 @@ typedef struct {
     hl_origins origins;
     size_t row_count;
     size_t room; /* for rows */
+    hl_snapshot *next_dropped;
     uint64_t blocks;
     uint64_t bytes;
     hl_row *rows;
-} hl_snapshot;
+};
 
 /* An empty snapshot with room for `rows` rows, holding `book`; the caller fills rows[0..row_count) and then calls
  * hl_snapshot_seal, which computes the totals. */
@@ -74,6 +77,10 @@ void hl_snapshot_seal_summed(hl_snapshot *snapshot, size_t row_count, uint64_t b
 hl_status hl_snapshot_derive(const hl_snapshot *source, size_t rows, hl_snapshot **snapshot) HL_MUST_USE;
 hl_snapshot *hl_snapshot_hold(hl_snapshot *snapshot);
 void hl_snapshot_drop(hl_snapshot *snapshot);
+/* The same in two steps, for a caller that holds the ledger's lock and must not call the C library: put the snapshot on a
+ * list, if nobody holds it any more; and free what is on the list. */
+void hl_snapshot_drop_later(hl_snapshot *snapshot, hl_snapshot **list);
+void hl_snapshot_free_all(hl_snapshot *list);
 /* Bytes of the rows of all snapshots alive in the process. */
 size_t hl_snapshot_memory(void);
 

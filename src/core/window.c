@@ -40,28 +40,28 @@ bool hl_window_keeps_stretch(const hl_ledger *ledger, bool resets)
     return false;
 }
 
-static void keep(hl_snapshot *stretch, hl_snapshot **earlier_peak)
+static void keep(hl_ledger *ledger, hl_snapshot *stretch, hl_snapshot **earlier_peak)
 {
     if (!is_higher(stretch->bytes, *earlier_peak))
         return;
     if (*earlier_peak != NULL)
-        hl_snapshot_drop(*earlier_peak);
+        hl_snapshot_drop_later(*earlier_peak, &ledger->dropped);
     *earlier_peak = hl_snapshot_hold(stretch);
 }
 
-static void forget(hl_snapshot **earlier_peak)
+static void forget(hl_ledger *ledger, hl_snapshot **earlier_peak)
 {
     if (*earlier_peak != NULL)
-        hl_snapshot_drop(*earlier_peak);
+        hl_snapshot_drop_later(*earlier_peak, &ledger->dropped);
     *earlier_peak = NULL;
 }
 
 static void end_stretch(hl_ledger *ledger, hl_snapshot *stretch)
 {
     if (stretch != NULL) {
-        keep(stretch, &ledger->earlier_peak);
+        keep(ledger, stretch, &ledger->earlier_peak);
         for (hl_window *window = ledger->windows; window != NULL; window = window->next)
-            keep(stretch, &window->earlier_peak);
+            keep(ledger, stretch, &window->earlier_peak);
     }
     hl_ledger_reset_peak(ledger);
 }
@@ -76,7 +76,7 @@ hl_status hl_window_reset_peak(hl_ledger *ledger, hl_snapshot *stretch, size_t r
             return status;
     }
     end_stretch(ledger, stretch);
-    forget(&ledger->earlier_peak);
+    forget(ledger, &ledger->earlier_peak);
     return HL_OK;
 }
 
@@ -142,7 +142,7 @@ void hl_window_discard(hl_ledger *ledger, hl_window *window)
         at = &(*at)->next;
     *at = window->next;
     window->open = false;
-    forget(&window->earlier_peak);
+    forget(ledger, &window->earlier_peak);
     if (ledger->windows == NULL)
         ledger->sites.few = HL_FEW_SITES;
 }
@@ -160,7 +160,7 @@ void hl_window_move_all(hl_ledger *ledger, hl_ledger *fresh)
     if (fresh->windows != NULL)
         fresh->sites.few = HL_FEW_COUNTED_SITES;
     for (hl_window *window = fresh->windows; window != NULL; window = window->next) {
-        forget(&window->earlier_peak);
+        forget(fresh, &window->earlier_peak);
         window->known = 0;
     }
 }

@@ -6,6 +6,7 @@
 
 #include "hooks.h"
 #include "interpose.h"
+#include "rivals.h"
 
 /* Blocks of domain 0 share the map with those of the hooks. One that an extension reports may lie inside another, so
  * the page must be cut so fine that no two starts share a slot, whatever the size is. */
@@ -19,14 +20,14 @@ static hl_site_id site_for(PyThreadState *thread, uint64_t size, uint32_t domain
     return hl_hooks_site(frame, size, domain);
 }
 
-/* Get the ledger's lock, by the side of the gate that is ours; hl_gate_leave_favoured gives it back. */
-static bool enter_gate(PyThreadState **thread)
+/* Get the ledger's lock, by the side of the gate that is ours. */
+static hl_passage enter_gate(PyThreadState **thread)
 {
     bool favoured = hl_frames_here(false, thread);
-    bool fast = hl_gate_enter_by(&hl_hooks_gate, favoured);
-    if (*thread == NULL)
+    hl_passage passage = hl_hooks_enter(favoured);
+    if (*thread == NULL && passage != HL_GATE_REFUSED)
         *thread = hl_frames_detached();
-    return fast;
+    return passage;
 }
 
 int hl_domains_track(unsigned int domain, uintptr_t address, size_t size)
@@ -35,7 +36,11 @@ int hl_domains_track(unsigned int domain, uintptr_t address, size_t size)
         return HL_DOMAINS_NOT_TRACING;
     int result = HL_DOMAINS_NOT_TRACING;
     PyThreadState *thread;
-    bool fast = enter_gate(&thread);
+    hl_passage passage = enter_gate(&thread);
+    if (passage == HL_GATE_REFUSED) {
+        hl_hooks_lose(0);
+        return HL_DOMAINS_NO_MEMORY;
+    }
     if (hl_hooks_are_tracing()) {
         uint64_t lost = hl_hooks_ledger.lost;
         bool fits = size <= INT64_MAX - hl_hooks_ledger.traced; /* sums are shown as signed numbers */
@@ -43,7 +48,7 @@ int hl_domains_track(unsigned int domain, uintptr_t address, size_t size)
         hl_ledger_enter(&hl_hooks_ledger, address, SMALLEST_BLOCK, domain, site);
         result = hl_hooks_ledger.lost == lost ? HL_DOMAINS_DONE : HL_DOMAINS_NO_MEMORY;
     }
-    hl_gate_leave_favoured(&hl_hooks_gate, fast);
+    hl_hooks_leave(passage);
     return result;
 }
 
@@ -65,14 +70,18 @@ int hl_domains_untrack(unsigned int domain, uintptr_t address)
         return HL_DOMAINS_NOT_TRACING;
     int result = HL_DOMAINS_NOT_TRACING;
     PyThreadState *thread;
-    bool fast = enter_gate(&thread);
+    hl_passage passage = enter_gate(&thread);
+    if (passage == HL_GATE_REFUSED) {
+        hl_hooks_note((hl_departure){.address = address, .domain = domain});
+        return HL_DOMAINS_DONE;
+    }
     if (hl_hooks_are_tracing()) {
         if (domain == 0 && address == atomic_load_explicit(&hl_hooks_last_block, memory_order_relaxed))
             disown(address);
         (void)hl_ledger_leave(&hl_hooks_ledger, address, domain);
         result = HL_DOMAINS_DONE;
     }
-    hl_gate_leave_favoured(&hl_hooks_gate, fast);
+    hl_hooks_leave(passage);
     return result;
 }
 
@@ -129,6 +138,7 @@ void hl_domains_receive(bool again)
         {"PyTraceMalloc_Track", (void *)track},
         {"PyTraceMalloc_Untrack", (void *)untrack},
         {"_PyTraceMalloc_GetTraceback", (void *)get_traceback},
+        {"PyMem_SetAllocator", (void *)hl_rivals_set_allocator},
         {NULL, NULL},
     };
     static const hl_interposition interposition = {replacements, (void *)PyTraceMalloc_Track, &hl_hooks_tracing};

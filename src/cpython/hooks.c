@@ -2,6 +2,8 @@
 
 #include "hooks.h"
 
+#include "../core/missed.h"
+#include "layers.h"
 #include "resolve.h"
 
 hl_gate hl_hooks_gate = HL_GATE_INIT;
@@ -11,15 +13,94 @@ _Atomic bool hl_hooks_tracing;
 __thread hl_hooks_thread hl_hooks_this_thread;
 _Atomic uintptr_t hl_hooks_last_block;
 
-/* What was there before us, by PyMemAllocatorDomain. Never changed or freed once it is here, nor taken away with the hooks:
- * a thread may still be inside one. */
-enum { DOMAINS = 3 };
-static const PyMemAllocatorEx *_Atomic originals[DOMAINS];
+static hl_missed missed; /* by hooks that a fork has kept out */
 
-static inline const PyMemAllocatorEx *original_of(PyMemAllocatorDomain which)
+hl_passage hl_hooks_enter(bool favoured)
 {
-    return atomic_load_explicit(&originals[which], memory_order_acquire);
+    hl_passage passage = hl_gate_enter_by(&hl_hooks_gate, favoured);
+    hl_os_forbid_libc(passage != HL_GATE_REFUSED);
+    if (passage == HL_GATE_BY_LOCK && HL_UNLIKELY(hl_missed_any(&missed)))
+        hl_missed_settle(&missed, &hl_hooks_ledger);
+    return passage;
 }
+
+void hl_hooks_lock(void)
+{
+    hl_gate_enter(&hl_hooks_gate);
+    hl_os_forbid_libc(true);
+    if (HL_UNLIKELY(hl_missed_any(&missed)))
+        hl_missed_settle(&missed, &hl_hooks_ledger);
+}
+
+bool hl_hooks_try_lock(void)
+{
+    bool locked = hl_gate_try(&hl_hooks_gate);
+    hl_os_forbid_libc(locked);
+    return locked;
+}
+
+void hl_hooks_unlock(void)
+{
+    hl_snapshot *dropped = hl_hooks_ledger.dropped;
+    hl_hooks_ledger.dropped = NULL;
+    hl_os_forbid_libc(false);
+    hl_gate_leave(&hl_hooks_gate);
+    hl_snapshot_free_all(dropped);
+}
+
+void hl_hooks_leave(hl_passage passage)
+{
+    hl_os_forbid_libc(false);
+    hl_gate_leave_by(&hl_hooks_gate, passage);
+}
+
+void hl_hooks_lose(uintptr_t block)
+{
+    hl_missed_allocation(&missed, block);
+}
+
+void hl_hooks_note(hl_departure departure)
+{
+    hl_missed_departure(&missed, departure);
+    /* If the fork is over, whoever held the lock over it may have looked here for the last time. */
+    if (hl_lock_is_forking(&hl_hooks_gate.lock))
+        return;
+    hl_passage passage = hl_hooks_enter(false);
+    if (passage != HL_GATE_REFUSED)
+        hl_hooks_leave(passage);
+}
+
+/* --- fork --- */
+
+/* The child of a fork has only the thread that forked. The locks are held over the fork, so that the tables are whole. */
+void hl_hooks_begin_fork(void)
+{
+    hl_hooks_lock();
+    hl_lock_take(&hl_book_pin_lock);
+    hl_missed_forks(&missed);
+    hl_lock_forks_here = true;
+    hl_lock_begin_fork(&hl_book_pin_lock);
+    hl_lock_begin_fork(&hl_hooks_gate.lock);
+}
+
+void hl_hooks_end_fork(bool in_child)
+{
+    if (in_child)
+        hl_missed_forked(&missed, &hl_hooks_ledger);
+    if (hl_hooks_are_tracing() && in_child)
+        hl_ledger_inherit(&hl_hooks_ledger);
+    else if (hl_hooks_are_tracing())
+        hl_ledger_forked(&hl_hooks_ledger);
+    hl_lock_forks_here = false;
+    hl_lock_end_fork(&hl_book_pin_lock);
+    hl_lock_end_fork(&hl_hooks_gate.lock);
+    if (hl_missed_any(&missed)) {
+        hl_hooks_lock();
+        hl_hooks_unlock();
+    }
+}
+
+/* --- sites --- */
 
 __attribute__((noinline)) hl_site_id hl_hooks_site(const void *frame, uint64_t size, uint32_t domain)
 {
@@ -137,33 +218,56 @@ static void reattribute(const call *c)
     hl_ledger_reattribute(ledger, c->block, site_for(c->thread, hl_sites_at(&ledger->sites, old)->size));
 }
 
-/* Do `act` with the lock held. Nearly always the caller has the main interpreter's GIL and the gate is open, and then
- * this is a few instructions; the rest is out of line. */
+/* What a hook does instead while another thread forks. */
+
+static void lose(const call *c)
+{
+    if (c->old != NULL && c->old->site != 0)
+        hl_hooks_note((hl_departure){.site = c->old->site, .era = c->old->era});
+    hl_hooks_lose(c->block);
+}
+
+static void note(const call *c)
+{
+    hl_hooks_note((hl_departure){.address = c->block});
+}
+
+static void pass(const call *c)
+{
+    (void)c;
+}
+
+/* Do `act` with the lock held, or `otherwise` if it is not to be had. Nearly always the caller has the main interpreter's
+ * GIL and the gate is open, and then this is a few instructions; the rest is out of line. */
 typedef void action(const call *c);
 
-static __attribute__((noinline)) void visit_slowly(action *act, bool attached, call *c)
+static __attribute__((noinline)) void visit_slowly(action *act, action *otherwise, bool attached, call *c)
 {
     if (!hl_hooks_are_tracing())
         return; /* the interpreter may be no more */
     bool favoured = hl_frames_here(attached, &c->thread);
-    bool fast = hl_gate_enter_by(&hl_hooks_gate, favoured);
+    hl_passage passage = hl_hooks_enter(favoured);
+    if (HL_UNLIKELY(passage == HL_GATE_REFUSED)) {
+        otherwise(c);
+        return;
+    }
     if (!attached && c->thread == NULL)
         c->thread = hl_frames_detached();
     act(c);
-    hl_gate_leave_favoured(&hl_hooks_gate, fast);
+    hl_hooks_leave(passage);
 }
 
-HL_INLINE void visit(action *act, bool attached, void *block, size_t size, detached *old)
+HL_INLINE void visit(action *act, action *otherwise, bool attached, void *block, size_t size, detached *old)
 {
     PyThreadState *thread;
     bool favoured = hl_frames_here(attached, &thread);
     call c = {.thread = thread, .block = (uintptr_t)block, .size = size, .old = old};
     if (HL_LIKELY(favoured && hl_gate_try_favoured(&hl_hooks_gate))) {
         act(&c);
-        hl_gate_leave_favoured(&hl_hooks_gate, true);
+        hl_gate_leave_favoured(&hl_hooks_gate);
     } else {
         call copy = c; /* so that the one above can stay in registers */
-        visit_slowly(act, attached, &copy);
+        visit_slowly(act, otherwise, attached, &copy);
     }
 }
 
@@ -174,18 +278,18 @@ static __attribute__((noinline)) void enter_by_stack(const void *frame, void *bl
 {
     if (HL_LIKELY(hl_hooks_are_tracing()))
         enter_under(hl_hooks_site(frame, size, 0), (uintptr_t)block, size);
-    hl_gate_leave_favoured(&hl_hooks_gate, true);
+    hl_gate_leave_favoured(&hl_hooks_gate);
 }
 
 static __attribute__((noinline, cold)) void enter_in_gate(PyThreadState *thread, void *block, size_t size)
 {
     enter(&(call){.thread = thread, .block = (uintptr_t)block, .size = size});
-    hl_gate_leave_favoured(&hl_hooks_gate, true);
+    hl_gate_leave_favoured(&hl_hooks_gate);
 }
 
 static __attribute__((noinline, cold)) void enter_slowly(bool attached, void *block, size_t size)
 {
-    visit_slowly(enter, attached, &(call){.block = (uintptr_t)block, .size = size});
+    visit_slowly(enter, lose, attached, &(call){.block = (uintptr_t)block, .size = size});
 }
 
 HL_INLINE void enter_block(bool attached, void *block, size_t size)
@@ -204,7 +308,7 @@ HL_INLINE void enter_block(bool attached, void *block, size_t size)
         }
         if (HL_LIKELY(hl_ledger_enter_quickly(&hl_hooks_ledger, (uintptr_t)block, site))) {
             atomic_store_explicit(&hl_hooks_last_block, (uintptr_t)block, memory_order_relaxed);
-            hl_gate_leave_favoured(&hl_hooks_gate, true);
+            hl_gate_leave_favoured(&hl_hooks_gate);
             return;
         }
     }
@@ -214,12 +318,12 @@ HL_INLINE void enter_block(bool attached, void *block, size_t size)
 static __attribute__((noinline, cold)) void leave_in_gate(void *block)
 {
     leave(&(call){.block = (uintptr_t)block});
-    hl_gate_leave_favoured(&hl_hooks_gate, true);
+    hl_gate_leave_favoured(&hl_hooks_gate);
 }
 
 static __attribute__((noinline, cold)) void leave_slowly(bool attached, void *block)
 {
-    visit_slowly(leave, attached, &(call){.block = (uintptr_t)block});
+    visit_slowly(leave, note, attached, &(call){.block = (uintptr_t)block});
 }
 
 HL_INLINE void leave_block(bool attached, void *block)
@@ -228,23 +332,23 @@ HL_INLINE void leave_block(bool attached, void *block)
     if (HL_UNLIKELY(!hl_frames_here(attached, &thread) || !hl_gate_try_favoured(&hl_hooks_gate)))
         leave_slowly(attached, block);
     else if (HL_LIKELY(hl_hooks_are_tracing() && hl_ledger_leave_quickly(&hl_hooks_ledger, (uintptr_t)block)))
-        hl_gate_leave_favoured(&hl_hooks_gate, true);
+        hl_gate_leave_favoured(&hl_hooks_gate);
     else
         leave_in_gate(block);
 }
 
 void hl_hooks_reattribute(uintptr_t block)
 {
-    visit(reattribute, true, (void *)block, 0, NULL);
+    visit(reattribute, pass, true, (void *)block, 0, NULL);
 }
 
 /* The hooks. */
 
-HL_INLINE void *allocate(PyMemAllocatorDomain which, bool zeroed, size_t count, size_t size)
+HL_INLINE void *allocate(int layer, PyMemAllocatorDomain which, bool zeroed, size_t count, size_t size)
 {
-    const PyMemAllocatorEx *original = original_of(which);
+    const PyMemAllocatorEx *original = &hl_layers_originals[layer][which];
     if (HL_UNLIKELY(hl_hooks_this_thread.inside)) {
-        hl_hooks_this_thread.probed = true;
+        hl_hooks_this_thread.probed |= (uint8_t)(1 << layer);
         return zeroed ? original->calloc(original->ctx, count, size) : original->malloc(original->ctx, size);
     }
     hl_hooks_this_thread.inside = true;
@@ -255,9 +359,9 @@ HL_INLINE void *allocate(PyMemAllocatorDomain which, bool zeroed, size_t count, 
     return block;
 }
 
-HL_INLINE void *reallocate(PyMemAllocatorDomain which, void *block, size_t size)
+HL_INLINE void *reallocate(int layer, PyMemAllocatorDomain which, void *block, size_t size)
 {
-    const PyMemAllocatorEx *original = original_of(which);
+    const PyMemAllocatorEx *original = &hl_layers_originals[layer][which];
     bool attached = which != PYMEM_DOMAIN_RAW;
     if (HL_UNLIKELY(hl_hooks_this_thread.inside)) {
         if (block != NULL) /* it is entered if it was allocated in a call of `free`, which is not inside */
@@ -266,157 +370,87 @@ HL_INLINE void *reallocate(PyMemAllocatorDomain which, void *block, size_t size)
     }
     detached old = {0};
     if (block != NULL)
-        visit(detach, attached, block, 0, &old);
+        visit(detach, note, attached, block, 0, &old);
     hl_hooks_this_thread.inside = true;
     void *moved = original->realloc(original->ctx, block, size);
     hl_hooks_this_thread.inside = false;
     if (moved != NULL)
-        visit(enter_moved, attached, moved, size, &old);
+        visit(enter_moved, lose, attached, moved, size, &old);
     else if (old.site != 0)
-        visit(reattach, attached, block, 0, &old);
+        visit(reattach, lose, attached, block, 0, &old);
     return moved;
 }
 
 /* An allocator that frees by another domain's allocator comes by here once more, and nothing is entered there any more. So
  * nothing is left to be done when the original has been called: it is called last. */
-HL_INLINE void release(PyMemAllocatorDomain which, void *block)
+HL_INLINE void release(int layer, PyMemAllocatorDomain which, void *block)
 {
     if (HL_LIKELY(block != NULL))
         leave_block(which != PYMEM_DOMAIN_RAW, block);
-    const PyMemAllocatorEx *original = original_of(which);
+    const PyMemAllocatorEx *original = &hl_layers_originals[layer][which];
     original->free(original->ctx, block);
 }
 
-/* The context is the original's (hooks.h says why), so each domain needs functions of its own to know which it is. */
-#define HOOKS(name, domain)                                              \
+/* The layers above the first one are rarely used and share their code. */
+static __attribute__((noinline)) void *allocate_above(int layer, PyMemAllocatorDomain which, bool zeroed, size_t count,
+                                                      size_t size)
+{
+    return allocate(layer, which, zeroed, count, size);
+}
+
+static __attribute__((noinline)) void *reallocate_above(int layer, PyMemAllocatorDomain which, void *block, size_t size)
+{
+    return reallocate(layer, which, block, size);
+}
+
+static __attribute__((noinline)) void release_above(int layer, PyMemAllocatorDomain which, void *block)
+{
+    release(layer, which, block);
+}
+
+/* The context is the original's (layers.h says why), so each domain of each layer needs functions of its own to know
+ * where it is. */
+#define HOOKS(name, layer, domain, above)                                \
     static void *name##_malloc(void *context, size_t size)               \
     {                                                                    \
         (void)context;                                                   \
-        return allocate(domain, false, 1, size);                         \
+        return allocate##above(layer, domain, false, 1, size);           \
     }                                                                    \
     static void *name##_calloc(void *context, size_t count, size_t size) \
     {                                                                    \
         (void)context;                                                   \
-        return allocate(domain, true, count, size);                      \
+        return allocate##above(layer, domain, true, count, size);        \
     }                                                                    \
     static void *name##_realloc(void *context, void *block, size_t size) \
     {                                                                    \
         (void)context;                                                   \
-        return reallocate(domain, block, size);                          \
+        return reallocate##above(layer, domain, block, size);            \
     }                                                                    \
     static void name##_free(void *context, void *block)                  \
     {                                                                    \
         (void)context;                                                   \
-        release(domain, block);                                          \
+        release##above(layer, domain, block);                            \
     }
 
-HOOKS(raw, PYMEM_DOMAIN_RAW)
-HOOKS(mem, PYMEM_DOMAIN_MEM)
-HOOKS(object, PYMEM_DOMAIN_OBJ)
+#define LAYER(layer, above)                            \
+    HOOKS(raw_##layer, layer, PYMEM_DOMAIN_RAW, above) \
+    HOOKS(mem_##layer, layer, PYMEM_DOMAIN_MEM, above) \
+    HOOKS(object_##layer, layer, PYMEM_DOMAIN_OBJ, above)
 
-static const PyMemAllocatorEx hooks[DOMAINS] = {
-    [PYMEM_DOMAIN_RAW] = {.malloc = raw_malloc, .calloc = raw_calloc, .realloc = raw_realloc, .free = raw_free},
-    [PYMEM_DOMAIN_MEM] = {.malloc = mem_malloc, .calloc = mem_calloc, .realloc = mem_realloc, .free = mem_free},
-    [PYMEM_DOMAIN_OBJ] = {.malloc = object_malloc,
-                          .calloc = object_calloc,
-                          .realloc = object_realloc,
-                          .free = object_free},
+LAYER(0, )
+LAYER(1, _above)
+LAYER(2, _above)
+LAYER(3, _above)
+LAYER(4, _above)
+LAYER(5, _above)
+
+#define FUNCTIONS(name) \
+    {.malloc = name##_malloc, .calloc = name##_calloc, .realloc = name##_realloc, .free = name##_free}
+#define FUNCTIONS_OF(layer)                       \
+    {[PYMEM_DOMAIN_RAW] = FUNCTIONS(raw_##layer), \
+     [PYMEM_DOMAIN_MEM] = FUNCTIONS(mem_##layer), \
+     [PYMEM_DOMAIN_OBJ] = FUNCTIONS(object_##layer)}
+
+const PyMemAllocatorEx hl_layers_hooks[HL_LAYERS][HL_LAYER_DOMAINS] = {
+    FUNCTIONS_OF(0), FUNCTIONS_OF(1), FUNCTIONS_OF(2), FUNCTIONS_OF(3), FUNCTIONS_OF(4), FUNCTIONS_OF(5),
 };
-
-static const PyMemAllocatorDomain domains[DOMAINS] = {PYMEM_DOMAIN_RAW, PYMEM_DOMAIN_MEM, PYMEM_DOMAIN_OBJ};
-
-/* Are our hooks somewhere below `top`? Another tool may have put its own over them, or have put back what it found
- * before ours came: only a call can tell. */
-static bool reaches_ours(const PyMemAllocatorEx *top)
-{
-    bool was_inside = hl_hooks_this_thread.inside;
-    hl_hooks_this_thread.inside = true; /* pass through, if it is ours */
-    hl_hooks_this_thread.probed = false;
-    void *block = top->malloc(top->ctx, 1);
-    if (block != NULL)
-        top->free(top->ctx, block);
-    else
-        hl_hooks_this_thread.probed = true; /* in doubt, not twice */
-    hl_hooks_this_thread.inside = was_inside;
-    return hl_hooks_this_thread.probed;
-}
-
-/* False: no memory. */
-static bool remember(PyMemAllocatorDomain which, const PyMemAllocatorEx *now)
-{
-    const PyMemAllocatorEx *before = original_of(which);
-    if (before != NULL && memcmp(before, now, sizeof *now) == 0)
-        return true;
-    PyMemAllocatorEx *kept = hl_os_alloc(1, sizeof *kept);
-    if (kept == NULL)
-        return false;
-    *kept = *now;
-    atomic_store_explicit(&originals[which], kept, memory_order_release);
-    return true;
-}
-
-/* False: no memory. */
-static bool put_over(PyMemAllocatorDomain which, const PyMemAllocatorEx *now)
-{
-    if (!remember(which, now))
-        return false;
-    PyMemAllocatorEx ours = hooks[which];
-    ours.ctx = now->ctx;
-    PyMem_SetAllocator(which, &ours);
-    return true;
-}
-
-hl_status hl_hooks_install(bool *put)
-{
-    *put = false;
-    hl_frames_prepare();
-    for (int i = 0; i < DOMAINS; i++) {
-        PyMemAllocatorEx now;
-        PyMem_GetAllocator(domains[i], &now);
-        if (now.malloc == hooks[domains[i]].malloc || reaches_ours(&now))
-            continue;
-        if (!put_over(domains[i], &now))
-            return HL_NO_MEMORY;
-        *put = true;
-    }
-    return HL_OK;
-}
-
-hl_status hl_hooks_install_early(void)
-{
-    for (int i = 0; i < DOMAINS; i++) {
-        PyMemAllocatorEx now;
-        PyMem_GetAllocator(domains[i], &now);
-        if (!put_over(domains[i], &now))
-            return HL_NO_MEMORY;
-    }
-    return HL_OK;
-}
-
-void hl_hooks_remove(void)
-{
-    for (int i = 0; i < DOMAINS; i++) {
-        PyMemAllocatorEx now;
-        PyMem_GetAllocator(domains[i], &now);
-        if (now.malloc == hooks[domains[i]].malloc) {
-            PyMemAllocatorEx original = *original_of(domains[i]);
-            PyMem_SetAllocator(domains[i], &original);
-        }
-    }
-}
-
-void hl_hooks_lift_object_malloc(void (*what)(void *), void *argument)
-{
-    PyMemAllocatorEx ours, lifted;
-    PyMem_GetAllocator(PYMEM_DOMAIN_OBJ, &ours);
-    bool alone = PyInterpreterState_Next(PyInterpreterState_Head()) == NULL;
-    bool lift = alone && ours.malloc == object_malloc;
-    if (lift) {
-        lifted = ours; /* blocks freed meanwhile still pass by us */
-        lifted.malloc = original_of(PYMEM_DOMAIN_OBJ)->malloc;
-        PyMem_SetAllocator(PYMEM_DOMAIN_OBJ, &lifted);
-    }
-    what(argument);
-    if (lift)
-        PyMem_SetAllocator(PYMEM_DOMAIN_OBJ, &ours);
-}

@@ -8,18 +8,15 @@
  * allocate is not entered, and so what they free is not found. Freeing is no such outer call, as nothing is left to be done
  * when it is over: what a tool below ours allocates in it is entered.
  *
- * The hooks of a domain differ from the original allocator in their function pointers only, the context pointer is the
- * same. So a thread that copies the allocator's fields while we swap them (the raw domain, an interpreter with its own
- * GIL) sees some mixture of old and new, and every mixture works.
- *
  * Threading: hooks run on any thread, with and without the GIL. They take the ledger's lock and no other, call no
- * Python function and never fail the host's call.
+ * Python function and never fail the host's call. How they get where they are is in layers.h.
  */
 #ifndef HL_HOOKS_H
 #define HL_HOOKS_H
 
 #include "../core/gate.h"
 #include "../core/ledger.h"
+#include "../core/missed.h"
 #include "frames.h"
 #include "shadow.h"
 
@@ -34,27 +31,26 @@ static inline bool hl_hooks_are_tracing(void)
     return atomic_load_explicit(&hl_hooks_tracing, memory_order_relaxed);
 }
 
-/* Put our hooks on all three domains, unless they are there already, on top or below another tool's. *put says whether any
- * had to be put there. HL_NO_MEMORY: a domain is still without. Needs an attached thread state. */
-hl_status hl_hooks_install(bool *put) HL_MUST_USE;
-/* The same before the interpreter has started, when nothing can be called yet to find out who is there: they are put on
- * top. HL_NO_MEMORY as above. */
-hl_status hl_hooks_install_early(void) HL_MUST_USE;
-/* Take them off again, except where another tool has put its own on top: there ours stay and pass through. */
-void hl_hooks_remove(void);
-
-/* Call `what` while the object domain's malloc is again the one we found: the interpreter tells by that pointer whether
- * its allocator for small objects is in use. `what` must not allocate Python objects. In a process with several
- * interpreters, whose allocations could be missed meanwhile, and where another tool's hooks are on top, it is called all
- * the same, with the hooks as they are. Needs an attached thread state. */
-void hl_hooks_lift_object_malloc(void (*what)(void *), void *argument);
+/* The ledger's lock, for hooks: by the side of the gate that the thread belongs to. HL_GATE_REFUSED: another thread forks.
+ * Then hl_hooks_lose counts a block that cannot be entered (0: of another domain), and hl_hooks_note remembers one that
+ * leaves. Given back by hl_hooks_leave. */
+hl_passage hl_hooks_enter(bool favoured) HL_MUST_USE;
+void hl_hooks_leave(hl_passage passage);
+void hl_hooks_lose(uintptr_t block);
+void hl_hooks_note(hl_departure departure);
+/* The same for everybody else, who waits for the end of the fork, without the GIL. In a signal handler it is only tried. */
+void hl_hooks_lock(void);
+bool hl_hooks_try_lock(void) HL_MUST_USE;
+void hl_hooks_unlock(void);
+/* Before and after a fork, in the thread that forks. */
+void hl_hooks_begin_fork(void);
+void hl_hooks_end_fork(bool in_child);
 
 /* What this thread is doing; see hl_tracer_begin_own_work. */
 typedef struct {
     const void *own_frame; /* allocations made in this frame are the tracer's own */
     bool inside;           /* inside an allocator that allocates already */
-    bool probed;           /* a hook of ours was called and passed through */
-    bool noticed;          /* our reference tracer was told of an object made inside */
+    uint8_t probed;        /* bits of the layers that were called and passed through: see layers.c */
 } hl_hooks_thread;
 extern __thread hl_hooks_thread hl_hooks_this_thread;
 

@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "hooks.h"
+#include "../core/os.h"
+#include "layers.h"
 
 /* Exported by every supported version, declared by some. Weak, should a later one drop it. */
 extern __attribute__((weak, visibility("default"))) int _PyObject_DebugMallocStats(FILE *out);
@@ -81,7 +82,7 @@ bool hl_process_arenas(uint64_t *bytes)
     FILE *stream = open_memstream(&text, &length);
     if (stream == NULL)
         return false;
-    hl_hooks_lift_object_malloc(print_statistics, stream);
+    hl_layers_lift_object_malloc(print_statistics, stream);
     bool found = fclose(stream) == 0 && read_arenas(text, bytes);
     free(text);
     return found;

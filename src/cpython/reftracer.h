@@ -3,7 +3,9 @@
  * The interpreter tells a reference tracer about every new object. There is one slot for tracers in the process: ours
  * calls the one it replaced. Earlier versions have no such hook, and these functions do nothing there.
  *
- * Threading: installing and removing need an attached thread state; the tracer itself runs like a hook (hooks.h).
+ * Threading: installing and removing need an attached thread state, and no lock, as they run other tools' tracers; the
+ * tracer itself runs like a hook (hooks.h). Both are no-ops where they have nothing to do. Installing does nothing unless
+ * we are tracing.
  */
 #ifndef HL_REFTRACER_H
 #define HL_REFTRACER_H

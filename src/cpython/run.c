@@ -96,11 +96,9 @@ hl_status hl_run_write(bool in_signal_handler, const char *part, char name[PATH_
             return HL_BUSY;
         (void)usleep(1000);
     }
-    if (in_signal_handler)
-        hl_os_enter_signal_handler();
+    hl_os_use_pages(true); /* the content is made with the ledger held */
     hl_status status = write_file(in_signal_handler, name, error);
-    if (in_signal_handler)
-        hl_os_leave_signal_handler();
+    hl_os_use_pages(false);
     atomic_store(&writing, false);
     return status;
 }

@@ -82,7 +82,7 @@ uint8_t *hl_run_metadata(const hl_snapshot *first, const hl_tracer_facts *facts,
     hl_hlsnap_buffer to = {0};
 
     clock_gettime(CLOCK_REALTIME, &now);
-    hl_plain_dict(&to, 16);
+    hl_plain_dict(&to, 17);
     put_text(&to, "heapledger", HL_VERSION);
     put_int(&to, "time", (int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
     put_text(&to, "host", uname(&system) == 0 ? system.nodename : "");
@@ -97,6 +97,7 @@ uint8_t *hl_run_metadata(const hl_snapshot *first, const hl_tracer_facts *facts,
     put_int(&to, "traced", (int64_t)facts->traced);
     put_int(&to, "peak", (int64_t)facts->peak);
     put_int(&to, "lost_records", (int64_t)facts->lost);
+    put_int(&to, "interruptions", facts->interruptions);
     hl_plain_word(&to, "rss");
     if (hl_process_rss(&rss))
         hl_plain_int(&to, (int64_t)rss);

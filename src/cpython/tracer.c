@@ -5,58 +5,23 @@
 
 #include "tracer.h"
 
-#include <pthread.h>
-
 #include "domains.h"
 #include "hooks.h"
-#include "interpose.h"
 #include "reftracer.h"
 #include "tracer_control.h"
 
-hl_lock hl_tracer_control; /* start and stop exclude each other */
 static _Atomic uint32_t limit = 1;
-
-/* A child of fork has only the thread that forked: the locks are held across the fork, so that the tables are whole,
- * and free in the child. */
-static void before_fork(void)
-{
-    hl_lock_take(&hl_tracer_control);
-    hl_gate_enter(&hl_hooks_gate);
-    hl_lock_take(&hl_book_pin_lock);
-    hl_lock_has_all = true;
-}
-
-static void after_fork_in_parent(void)
-{
-    hl_lock_has_all = false;
-    if (hl_tracer_is_tracing())
-        hl_ledger_forked(&hl_hooks_ledger);
-    hl_lock_give(&hl_book_pin_lock);
-    hl_gate_leave(&hl_hooks_gate);
-    hl_lock_give(&hl_tracer_control);
-}
-
-static void after_fork_in_child(void)
-{
-    hl_lock_has_all = false;
-    if (hl_tracer_is_tracing())
-        hl_ledger_inherit(&hl_hooks_ledger);
-    hl_lock_reset(&hl_book_pin_lock);
-    hl_gate_reset(&hl_hooks_gate);
-    hl_lock_reset(&hl_tracer_control);
-    hl_interpose_forked();
-}
 
 /* Forget everything. */
 static void end_tracing(void)
 {
-    hl_gate_enter(&hl_hooks_gate);
+    hl_hooks_lock();
     atomic_store(&hl_hooks_tracing, false);
     hl_window_discard_all(&hl_hooks_ledger);
     hl_ledger old = hl_hooks_ledger;
     hl_hooks_ledger = (hl_ledger){.era = old.era + 1, .lost = old.lost};
     hl_shadow_close(&hl_hooks_shadow);
-    hl_gate_leave(&hl_hooks_gate);
+    hl_hooks_unlock();
     hl_ledger_close(&old);
 }
 
@@ -70,142 +35,198 @@ static void at_exit(void)
     end_tracing();
 }
 
-static void prepare_process(void)
-{
-    static bool done; /* under hl_tracer_control */
-    if (!done)
-        done = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
-}
-
 static void prepare_interpreter(void)
 {
     if (!ends_at_exit)
         ends_at_exit = Py_AtExit(at_exit) == 0;
 }
 
-/* Another tool that stops may put back the allocators that it found, without ours: the stdlib's tracemalloc does. */
-static hl_status hook_again(void)
-{
-    bool put;
-    hl_status status = hl_hooks_install(&put);
-    if (put) {
-        hl_gate_enter(&hl_hooks_gate);
-        hl_codes_forget_all(&hl_hooks_ledger.codes, hl_hooks_ledger.book);
-        hl_gate_leave(&hl_hooks_gate);
-    }
-    hl_reftracer_install();
-    return status;
-}
+/* A ledger and a shadow to begin with. */
+typedef struct {
+    hl_ledger ledger;
+    hl_shadow shadow;
+} beginning;
 
-/* Hooks on all domains or on none. Nobody is tracing: those that are there pass through. */
-static hl_status hook_first(void)
+static hl_status prepare_beginning(uint32_t nframe, beginning *fresh)
 {
-    bool put;
-    hl_status status = hl_hooks_install(&put);
-    if (status != HL_OK)
-        hl_hooks_remove();
-    return status;
-}
-
-static hl_status hook_early(void)
-{
-    hl_status status = hl_hooks_install_early();
-    if (status != HL_OK)
-        hl_hooks_remove();
-    return status;
-}
-
-/* Open a ledger, have the hooks put on, and let them enter. Under hl_tracer_control. */
-static hl_status begin_tracing(uint32_t nframe, hl_status (*hook)(void))
-{
-    hl_ledger fresh;
-    hl_shadow shadow = {0};
-    hl_status status = hl_ledger_open(&fresh, nframe, 0);
+    *fresh = (beginning){0};
+    hl_status status = hl_ledger_open(&fresh->ledger, nframe, 0);
     if (status == HL_OK)
-        status = hl_shadow_open(&shadow, nframe);
-    if (status == HL_OK)
-        status = hook();
-    if (status != HL_OK) {
-        hl_shadow_close(&shadow);
-        hl_ledger_close(&fresh);
-        return status;
-    }
-    prepare_process();
-    hl_gate_enter(&hl_hooks_gate);
-    fresh.era = hl_hooks_ledger.era + 1;
-    hl_hooks_ledger = fresh;
-    hl_hooks_shadow = shadow;
+        status = hl_shadow_open(&fresh->shadow, nframe);
+    if (status != HL_OK)
+        hl_ledger_close(&fresh->ledger);
+    return status;
+}
+
+/* The hooks are there: let them enter. */
+static void begin_tracing(uint32_t nframe, const beginning *fresh)
+{
+    hl_hooks_lock();
+    uint32_t era = hl_hooks_ledger.era + 1;
+    hl_hooks_ledger = fresh->ledger;
+    hl_hooks_ledger.era = era;
+    hl_hooks_shadow = fresh->shadow;
     atomic_store(&limit, nframe);
     atomic_store(&hl_hooks_tracing, true);
-    hl_gate_leave(&hl_hooks_gate);
+    hl_hooks_unlock();
+}
+
+/* Begin anew. `forgotten` blocks that were in the ledger count as lost. */
+static hl_status clear(bool forgotten)
+{
+    hl_ledger fresh;
+    hl_status status = hl_ledger_open(&fresh, hl_tracer_nframe(), 0);
+    if (status != HL_OK)
+        return status;
+    hl_hooks_lock();
+    hl_ledger old = hl_hooks_ledger;
+    fresh.era = old.era + 1;
+    fresh.lost = old.lost + (forgotten ? hl_ledger_live_blocks(&old) : 0);
+    hl_window_move_all(&old, &fresh);
+    hl_hooks_ledger = fresh;
+    hl_hooks_shadow.generation = 0; /* its locations were the old book's */
+    hl_hooks_unlock();
+    hl_ledger_close(&old);
     return HL_OK;
 }
 
-hl_status hl_tracer_see_to_tracing(uint32_t nframe)
+/* Another tool that stops may put back the allocators that it found, without ours. What was freed meanwhile would stay in
+ * the ledger for ever, and give its traceback to whatever is allocated there next. So all of it is forgotten. */
+static _Atomic bool is_stale; /* it could not be forgotten yet; changes under control */
+static _Atomic uint32_t interruptions;
+
+static hl_status put_hooks_back(const hl_survey survey[HL_LAYER_DOMAINS])
+{
+    if (hl_layers_put(survey)) {
+        is_stale = true;
+        atomic_fetch_add(&interruptions, 1);
+    }
+    hl_status status = is_stale ? clear(true) : HL_OK;
+    if (status == HL_OK)
+        is_stale = false;
+    return status;
+}
+
+uint32_t hl_tracer_interruptions(void)
+{
+    return atomic_load(&interruptions);
+}
+
+void hl_tracer_prepare(hl_survey survey[HL_LAYER_DOMAINS])
+{
+    hl_frames_prepare();
+    hl_layers_survey(survey);
+}
+
+hl_status hl_tracer_see_to_tracing(uint32_t nframe, const hl_survey survey[HL_LAYER_DOMAINS])
 {
     if (hl_tracer_is_tracing())
-        return hook_again();
+        return put_hooks_back(survey);
+    beginning fresh;
     prepare_interpreter();
-    hl_status status = begin_tracing(nframe, hook_first);
-    if (status == HL_OK)
-        hl_reftracer_install();
+    hl_status status = prepare_beginning(nframe, &fresh);
+    if (status == HL_OK) {
+        (void)hl_layers_put(survey); /* nobody traces: those that are there pass through */
+        is_stale = false;
+        atomic_store(&interruptions, 0);
+        begin_tracing(nframe, &fresh);
+    }
     return status;
+}
+
+void hl_tracer_finish(void)
+{
+    if (hl_tracer_is_tracing())
+        hl_reftracer_install();
+    else
+        hl_reftracer_remove();
 }
 
 void hl_tracer_stop_tracing(void)
 {
     if (!hl_tracer_is_tracing())
         return;
-    hl_reftracer_remove();
-    hl_hooks_remove();
+    hl_layers_remove();
     end_tracing();
+}
+
+hl_status hl_tracer_see_to_hooks(bool in_time)
+{
+    hl_survey survey[HL_LAYER_DOMAINS];
+    hl_status status = HL_OK;
+    if (!hl_tracer_is_tracing())
+        return HL_STOPPED;
+    if (!hl_layers_are_on_top() || is_stale) {
+        hl_tracer_prepare(survey);
+        hl_tracer_take_control();
+        if (!hl_tracer_is_tracing())
+            status = HL_STOPPED;
+        else if (in_time)
+            (void)hl_layers_put(survey);
+        else
+            status = put_hooks_back(survey);
+        hl_tracer_give_control();
+    }
+    hl_tracer_finish();
+    return status;
 }
 
 hl_status hl_tracer_start(uint32_t nframe)
 {
+    hl_survey survey[HL_LAYER_DOMAINS];
     hl_domains_receive(true);
-    hl_lock_take(&hl_tracer_control);
-    hl_status status = hl_tracer_see_to_tracing(nframe);
+    hl_tracer_prepare(survey);
+    hl_tracer_take_control();
+    hl_status status = hl_tracer_see_to_tracing(nframe, survey);
     if (status == HL_OK)
         hl_tracer_for_windows = false;
-    hl_lock_give(&hl_tracer_control);
+    hl_tracer_give_control();
+    hl_tracer_finish();
     return status;
 }
 
-static bool waits_for_interpreter; /* started early and not adopted yet; under hl_tracer_control */
+static bool waits_for_interpreter; /* started early and not adopted yet; under control */
 
 hl_status hl_tracer_start_early(uint32_t nframe)
 {
-    hl_lock_take(&hl_tracer_control);
-    hl_status status = begin_tracing(nframe, hook_early);
+    beginning fresh;
+    hl_tracer_take_control();
+    hl_status status = prepare_beginning(nframe, &fresh);
+    if (status == HL_OK) {
+        hl_layers_put_early();
+        begin_tracing(nframe, &fresh);
+    }
     waits_for_interpreter = status == HL_OK;
-    hl_lock_give(&hl_tracer_control);
+    hl_tracer_give_control();
     return status;
 }
 
 void hl_tracer_adopt(void)
 {
-    hl_lock_take(&hl_tracer_control);
-    bool adopt = waits_for_interpreter && hl_tracer_is_tracing(), replaced = false, lost = false;
+    hl_survey survey[HL_LAYER_DOMAINS];
+    hl_tracer_prepare(survey);
+    hl_tracer_take_control();
+    bool adopt = waits_for_interpreter && hl_tracer_is_tracing();
     waits_for_interpreter = false;
     if (adopt) {
         prepare_interpreter();
-        lost = hl_hooks_install(&replaced) != HL_OK;
-        hl_reftracer_install();
+        /* Allocators that the interpreter has set meanwhile are no loss: hardly anything was allocated before. */
+        if (hl_layers_put(survey) && clear(false) != HL_OK)
+            hl_tracer_stop_tracing();
     }
-    hl_lock_give(&hl_tracer_control);
+    hl_tracer_give_control();
     if (!adopt)
         return;
-    if (lost || (replaced && hl_tracer_clear() != HL_OK)) /* what was freed meanwhile would be in the ledger for ever */
-        hl_tracer_stop();
+    hl_tracer_finish();
     hl_domains_receive(true);
 }
 
 void hl_tracer_stop(void)
 {
-    hl_lock_take(&hl_tracer_control);
+    hl_tracer_take_control();
     hl_tracer_stop_tracing();
-    hl_lock_give(&hl_tracer_control);
+    hl_tracer_give_control();
+    hl_tracer_finish();
 }
 
 bool hl_tracer_is_tracing(void)
@@ -220,47 +241,33 @@ uint32_t hl_tracer_nframe(void)
 
 hl_status hl_tracer_clear(void)
 {
-    hl_status status = HL_OK;
-    hl_lock_take(&hl_tracer_control);
-    if (hl_tracer_is_tracing()) {
-        hl_ledger fresh;
-        status = hl_ledger_open(&fresh, hl_tracer_nframe(), 0);
-        if (status == HL_OK) {
-            hl_gate_enter(&hl_hooks_gate);
-            hl_ledger old = hl_hooks_ledger;
-            fresh.era = old.era + 1;
-            fresh.lost = old.lost;
-            hl_window_move_all(&old, &fresh);
-            hl_hooks_ledger = fresh;
-            hl_hooks_shadow.generation = 0; /* its locations were the old book's */
-            hl_gate_leave(&hl_hooks_gate);
-            hl_ledger_close(&old);
-        }
-    }
-    hl_lock_give(&hl_tracer_control);
+    hl_tracer_take_control();
+    hl_status status = hl_tracer_is_tracing() ? clear(false) : HL_OK;
+    hl_tracer_give_control();
     return status;
 }
 
 void hl_tracer_traced(uint64_t *current, uint64_t *peak)
 {
-    hl_gate_enter(&hl_hooks_gate);
+    (void)hl_tracer_see_to_hooks(false);
+    hl_hooks_lock();
     *current = hl_hooks_ledger.traced;
     *peak = hl_ledger_peak(&hl_hooks_ledger);
-    hl_gate_leave(&hl_hooks_gate);
+    hl_hooks_unlock();
 }
 
 void hl_tracer_allocated(uint64_t *bytes, uint64_t *blocks)
 {
-    hl_gate_enter(&hl_hooks_gate);
+    hl_hooks_lock();
     hl_ledger_allocated(&hl_hooks_ledger, bytes, blocks); /* a stopped ledger has no sites */
-    hl_gate_leave(&hl_hooks_gate);
+    hl_hooks_unlock();
 }
 
 uint64_t hl_tracer_lost(void)
 {
-    hl_gate_enter(&hl_hooks_gate);
+    hl_hooks_lock();
     uint64_t lost = hl_hooks_ledger.lost;
-    hl_gate_leave(&hl_hooks_gate);
+    hl_hooks_unlock();
     return lost;
 }
 
@@ -279,25 +286,27 @@ static void measure(hl_tracer_bytes *bytes)
 
 void hl_tracer_memory(hl_tracer_bytes *bytes)
 {
-    hl_gate_enter(&hl_hooks_gate);
+    hl_hooks_lock();
     measure(bytes);
-    hl_gate_leave(&hl_hooks_gate);
+    hl_hooks_unlock();
 }
 
 hl_status hl_tracer_visit(bool in_signal_handler, hl_tracer_visitor *visitor, void *context)
 {
     if (!in_signal_handler)
-        hl_gate_enter(&hl_hooks_gate);
-    else if (!hl_gate_try(&hl_hooks_gate))
+        hl_hooks_lock();
+    else if (!hl_hooks_try_lock())
         return HL_BUSY;
     hl_status status = HL_STOPPED;
     if (hl_tracer_is_tracing()) {
-        hl_tracer_facts facts = {
-            .traced = hl_hooks_ledger.traced, .peak = hl_ledger_peak(&hl_hooks_ledger), .lost = hl_hooks_ledger.lost};
+        hl_tracer_facts facts = {.traced = hl_hooks_ledger.traced,
+                                 .peak = hl_ledger_peak(&hl_hooks_ledger),
+                                 .lost = hl_hooks_ledger.lost,
+                                 .interruptions = hl_tracer_interruptions()};
         measure(&facts.memory);
         status = visitor(&hl_hooks_ledger, &facts, context);
     }
-    hl_gate_leave(&hl_hooks_gate);
+    hl_hooks_unlock();
     return status;
 }
 
@@ -332,27 +341,24 @@ hl_status hl_tracer_capture(const hl_moment *moments, size_t count, hl_snapshot 
 {
     if (hl_tracer_is_tracing())
         hl_domains_receive(false);
-    hl_lock_take(&hl_tracer_control);
-    if (hl_tracer_is_tracing())
-        (void)hook_again(); /* no memory now: the next one tries again */
-    hl_lock_give(&hl_tracer_control);
+    (void)hl_tracer_see_to_hooks(false); /* no memory now: the next one tries again */
     /* Rows are allocated without the gate, so the number of sites may have grown when it is taken: then once more. */
     for (size_t slack = 256;; slack *= 2) {
-        hl_gate_enter(&hl_hooks_gate);
+        hl_hooks_lock();
         bool tracing = hl_tracer_is_tracing();
         size_t room = tracing ? hl_ledger_rows(&hl_hooks_ledger) + slack : 0;
         hl_book *book = tracing ? hl_book_hold(hl_hooks_ledger.book) : NULL;
         uint32_t era = hl_hooks_ledger.era;
-        hl_gate_leave(&hl_hooks_gate);
+        hl_hooks_unlock();
         if (!tracing)
             return HL_STOPPED;
         hl_status status = new_snapshots(book, room, made, count);
         hl_book_drop(book);
         if (status != HL_OK)
             return status;
-        hl_gate_enter(&hl_hooks_gate);
+        hl_hooks_lock();
         status = fill(era, room, moments, made, count);
-        hl_gate_leave(&hl_hooks_gate);
+        hl_hooks_unlock();
         if (status == HL_OK)
             return HL_OK;
         drop_all(made, count);
@@ -366,34 +372,45 @@ hl_status hl_tracer_snapshot(hl_moment moment, hl_snapshot **made)
     return hl_tracer_capture(&moment, 1, made);
 }
 
+/* The snapshot is made without the lock, so the ledger may be another one when it is filled: then once more. */
 hl_status hl_tracer_find(uintptr_t address, uint32_t domain, hl_snapshot **found)
 {
-    hl_status status = HL_OK;
-    *found = NULL;
-    hl_gate_enter(&hl_hooks_gate);
-    hl_ledger *ledger = &hl_hooks_ledger;
-    hl_site_id site = hl_tracer_is_tracing() ? hl_ledger_find(ledger, address, domain) : 0;
-    if (site != 0 && (hl_sites_at(&ledger->sites, site)->is & HL_SITE_HIDDEN) == 0) {
-        status = hl_snapshot_new(ledger->book, 1, found);
-        if (status == HL_OK) {
-            status = hl_ledger_fill_one(ledger, site, *found);
-            if (status != HL_OK) {
-                hl_snapshot_drop(*found);
-                *found = NULL;
-            }
-        }
+    (void)hl_tracer_see_to_hooks(false);
+    for (;;) {
+        *found = NULL;
+        hl_hooks_lock();
+        hl_ledger *ledger = &hl_hooks_ledger;
+        uint32_t era = ledger->era;
+        hl_site_id site = hl_tracer_is_tracing() ? hl_ledger_find(ledger, address, domain) : 0;
+        bool shown = site != 0 && (hl_sites_at(&ledger->sites, site)->is & HL_SITE_HIDDEN) == 0;
+        hl_book *book = shown ? hl_book_hold(ledger->book) : NULL;
+        hl_hooks_unlock();
+        if (!shown)
+            return HL_OK;
+        hl_status status = hl_snapshot_new(book, 1, found);
+        hl_book_drop(book);
+        if (status != HL_OK)
+            return status;
+        hl_hooks_lock();
+        site = ledger->era == era ? hl_ledger_find(ledger, address, domain) : 0;
+        status = site != 0 ? hl_ledger_fill_one(ledger, site, *found) : HL_FULL;
+        hl_hooks_unlock();
+        if (status == HL_OK)
+            return HL_OK;
+        hl_snapshot_drop(*found);
+        *found = NULL;
+        if (status != HL_FULL)
+            return status;
     }
-    hl_gate_leave(&hl_hooks_gate);
-    return status;
 }
 
 const char *hl_tracer_validate(void)
 {
     const char *wrong = NULL;
-    hl_gate_enter(&hl_hooks_gate);
+    hl_hooks_lock();
     if (hl_tracer_is_tracing())
         wrong = hl_ledger_validate(&hl_hooks_ledger);
-    hl_gate_leave(&hl_hooks_gate);
+    hl_hooks_unlock();
     return wrong;
 }
 

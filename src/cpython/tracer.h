@@ -3,9 +3,9 @@
  * There is one ledger a process, whatever the number of interpreters: allocators are process-wide too. The tracer owns
  * it and the hooks that feed it.
  *
- * Threading: hl_tracer_start, hl_tracer_adopt, hl_tracer_stop, hl_tracer_snapshot and those for windows need an attached
- * thread state (the GIL of some interpreter); the rest may be called from any thread. Nothing here creates a Python
- * object or sets a Python exception.
+ * Threading: hl_tracer_start_early, hl_tracer_visit and questions that are answered by one number (hl_tracer_is_tracing and
+ * the like) may be called from any thread; the rest needs an attached thread state (the GIL of some interpreter). Nothing
+ * here creates a Python object that stays or sets a Python exception.
  */
 #ifndef HL_TRACER_H
 #define HL_TRACER_H
@@ -16,7 +16,7 @@
 #define HL_MOST_FRAMES 65535
 
 /* Start with tracebacks of at most `nframe` frames (1 to HL_MOST_FRAMES). While tracing, it only sees to it that the hooks
- * are still there. */
+ * are still there (hl_tracer_see_to_hooks). */
 hl_status hl_tracer_start(uint32_t nframe) HL_MUST_USE;
 /* The same before the interpreter has started; no thread state. What needs one is made up for by hl_tracer_adopt, which
  * the interpreter's start must call as soon as there is one, and which is a no-op at any other time. If the interpreter has
@@ -33,7 +33,7 @@ uint32_t hl_tracer_nframe(void);
 hl_status hl_tracer_clear(void) HL_MUST_USE;
 /* The program's peak is what is traced now. On failure nothing has changed. */
 hl_status hl_tracer_reset_peak(void) HL_MUST_USE;
-/* Bytes traced now and at the peak; zeros when stopped. */
+/* Bytes traced now and at the peak; zeros when stopped. Sees to the hooks, as do those for snapshots and single blocks. */
 void hl_tracer_traced(uint64_t *current, uint64_t *peak);
 /* What was allocated since start or clear, freed or not; zeros when stopped. */
 void hl_tracer_allocated(uint64_t *bytes, uint64_t *blocks);
@@ -50,8 +50,15 @@ typedef struct {
 /* Memory obtained from the system, by use. Zeros but for `snapshots` when stopped. */
 void hl_tracer_memory(hl_tracer_bytes *bytes);
 
+/* See to it that the hooks are still there, as hl_tracer_start does. If another tool had taken them off, all entries are
+ * forgotten and count as lost: some of their blocks may have been freed unseen. `in_time`: the caller knows that nothing
+ * was. HL_STOPPED when not tracing. */
+hl_status hl_tracer_see_to_hooks(bool in_time);
+/* How often entries had to be forgotten for that reason, since the last start. */
+uint32_t hl_tracer_interruptions(void);
+
 /* The ledger at the moment asked for; the peak is the greatest traced memory since start, clear or reset_peak.
- * HL_STOPPED when not tracing. Sees to the hooks, as hl_tracer_start does. */
+ * HL_STOPPED when not tracing. */
 hl_status hl_tracer_snapshot(hl_moment moment, hl_snapshot **snapshot) HL_MUST_USE;
 /* Windows (core/window.h). The first starts the tracer, with tracebacks of `nframe` frames, where it is not running; then
  * the last to close stops it, unless hl_tracer_start was called meanwhile. *start is what is alive at the opening. */
@@ -67,6 +74,7 @@ hl_status hl_tracer_capture(const hl_moment *moments, size_t count, hl_snapshot 
  * may be the one that uses it. */
 typedef struct {
     uint64_t traced, peak, lost;
+    uint32_t interruptions;
     hl_tracer_bytes memory;
 } hl_tracer_facts;
 typedef hl_status hl_tracer_visitor(const hl_ledger *ledger, const hl_tracer_facts *facts, void *context);

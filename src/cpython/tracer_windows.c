@@ -1,6 +1,6 @@
 /* tracer_windows.c: the part of tracer.h that is about windows and the program's peak, which they share (core/window.h).
  *
- * With hl_tracer_control held the ledger stays the same one, but sites may be made between finding out how much room
+ * With control held the ledger stays the same one, but sites may be made between finding out how much room
  * snapshots need and taking the gate again: then once more, with more room.
  */
 
@@ -25,28 +25,28 @@ static void drop_answer(hl_snapshot **snapshot)
 hl_status hl_tracer_reset_peak(void)
 {
     hl_status status = HL_OK;
-    hl_lock_take(&hl_tracer_control);
+    hl_tracer_take_control();
     for (size_t slack = 256; hl_tracer_is_tracing(); slack *= 2) {
         hl_snapshot *stretch = NULL;
-        hl_gate_enter(&hl_hooks_gate);
+        hl_hooks_lock();
         bool keeps = hl_window_keeps_stretch(&hl_hooks_ledger, true);
         size_t room = hl_ledger_rows(&hl_hooks_ledger) + slack;
         if (!keeps)
             status = hl_window_reset_peak(&hl_hooks_ledger, NULL, 0);
-        hl_gate_leave(&hl_hooks_gate);
+        hl_hooks_unlock();
         if (!keeps)
             break;
         status = new_answer(&stretch, room);
         if (status == HL_OK) {
-            hl_gate_enter(&hl_hooks_gate);
+            hl_hooks_lock();
             status = hl_window_reset_peak(&hl_hooks_ledger, stretch, room);
-            hl_gate_leave(&hl_hooks_gate);
+            hl_hooks_unlock();
         }
         drop_answer(&stretch);
         if (status != HL_FULL)
             break;
     }
-    hl_lock_give(&hl_tracer_control);
+    hl_tracer_give_control();
     return status;
 }
 
@@ -55,20 +55,20 @@ static hl_status try_to_open(size_t slack, hl_window **window, hl_snapshot **sta
     hl_snapshot *stretch = NULL;
     *window = NULL;
     *start = NULL;
-    hl_gate_enter(&hl_hooks_gate);
+    hl_hooks_lock();
     size_t room = hl_ledger_rows(&hl_hooks_ledger) + slack;
     size_t ids = (size_t)hl_hooks_ledger.sites.table.used + slack;
     bool keeps = hl_window_keeps_stretch(&hl_hooks_ledger, false);
-    hl_gate_leave(&hl_hooks_gate);
+    hl_hooks_unlock();
     hl_status status = hl_window_new(ids < HL_MAP_MOST_SITES ? (hl_site_id)ids : HL_MAP_MOST_SITES + 1, window);
     if (status == HL_OK)
         status = new_answer(start, room);
     if (status == HL_OK && keeps)
         status = new_answer(&stretch, room);
     if (status == HL_OK) {
-        hl_gate_enter(&hl_hooks_gate);
+        hl_hooks_lock();
         status = hl_window_open(&hl_hooks_ledger, *window, stretch, *start, room);
-        hl_gate_leave(&hl_hooks_gate);
+        hl_hooks_unlock();
     }
     drop_answer(&stretch);
     if (status == HL_OK)
@@ -87,11 +87,13 @@ static void stop_without_windows(void)
 
 hl_status hl_tracer_open_window(uint32_t nframe, hl_window **window, hl_snapshot **start)
 {
+    hl_survey survey[HL_LAYER_DOMAINS];
     hl_domains_receive(!hl_tracer_is_tracing());
-    hl_lock_take(&hl_tracer_control);
+    hl_tracer_prepare(survey);
+    hl_tracer_take_control();
     if (!hl_tracer_is_tracing())
         hl_tracer_for_windows = true;
-    hl_status status = hl_tracer_see_to_tracing(nframe);
+    hl_status status = hl_tracer_see_to_tracing(nframe, survey);
     if (status == HL_OK) {
         size_t slack = 256;
         while ((status = try_to_open(slack, window, start)) == HL_FULL)
@@ -99,7 +101,8 @@ hl_status hl_tracer_open_window(uint32_t nframe, hl_window **window, hl_snapshot
         if (status != HL_OK)
             stop_without_windows();
     }
-    hl_lock_give(&hl_tracer_control);
+    hl_tracer_give_control();
+    hl_tracer_finish();
     return status;
 }
 
@@ -108,18 +111,18 @@ static hl_status try_to_close(size_t slack, hl_window *window, hl_window_answers
     *answers = (hl_window_answers){0};
     if (!window->open)
         return HL_STOPPED;
-    hl_gate_enter(&hl_hooks_gate);
+    hl_hooks_lock();
     size_t room = hl_window_rows(&hl_hooks_ledger, window) + slack;
-    hl_gate_leave(&hl_hooks_gate);
+    hl_hooks_unlock();
     hl_status status = new_answer(&answers->peak, room);
     if (status == HL_OK)
         status = new_answer(&answers->allocated, room);
     if (status == HL_OK)
         status = new_answer(&answers->growth, room);
     if (status == HL_OK) {
-        hl_gate_enter(&hl_hooks_gate);
+        hl_hooks_lock();
         status = hl_window_close(&hl_hooks_ledger, window, answers, room);
-        hl_gate_leave(&hl_hooks_gate);
+        hl_hooks_unlock();
     }
     if (status != HL_OK) {
         drop_answer(&answers->peak);
@@ -132,20 +135,22 @@ static hl_status try_to_close(size_t slack, hl_window *window, hl_window_answers
 hl_status hl_tracer_close_window(hl_window *window, hl_window_answers *answers)
 {
     hl_status status;
-    hl_lock_take(&hl_tracer_control);
+    hl_tracer_take_control();
     for (size_t slack = 256; (status = try_to_close(slack, window, answers)) == HL_FULL; slack *= 2)
         ;
-    hl_lock_give(&hl_tracer_control);
+    hl_tracer_give_control();
     return status;
 }
 
 void hl_tracer_free_window(hl_window *window)
 {
-    hl_lock_take(&hl_tracer_control);
-    hl_gate_enter(&hl_hooks_gate);
+    hl_tracer_take_control();
+    hl_hooks_lock();
     hl_window_discard(&hl_hooks_ledger, window);
-    hl_gate_leave(&hl_hooks_gate);
-    hl_window_free(window);
+    hl_hooks_unlock();
     stop_without_windows();
-    hl_lock_give(&hl_tracer_control);
+    hl_tracer_give_control();
+    hl_window_free(window);
+    if (!hl_tracer_is_tracing())
+        hl_tracer_finish();
 }

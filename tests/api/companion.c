@@ -6,8 +6,10 @@
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <time.h>
 
 /* Allocator hooks: one layer, over whatever is there when it is pushed. */
 
@@ -93,6 +95,109 @@ static PyObject *keep_log(PyObject *module, PyObject *on)
     return PyLong_FromSize_t(log_size);
 }
 
+/* An allocator that serves some sizes itself, from a reserve that is never given back, and passes the others on. */
+
+enum { RESERVE = 64 << 20, HEAD = 16 };
+static PyMemAllocatorEx below_reserve[DOMAINS];
+static char reserve[RESERVE] __attribute__((aligned(16)));
+static atomic_size_t reserve_used;
+static size_t reserve_for; /* requests of up to so many bytes */
+
+static bool is_reserved(const void *block)
+{
+    return (const char *)block >= reserve && (const char *)block < reserve + RESERVE;
+}
+
+static void *take_reserved(size_t size)
+{
+    size_t bytes = (size + HEAD + 15) / 16 * 16;
+    size_t at = atomic_fetch_add(&reserve_used, bytes);
+    if (at + bytes > RESERVE)
+        return NULL;
+    memcpy(reserve + at, &size, sizeof size);
+    return memset(reserve + at + HEAD, 0, size);
+}
+
+static void *reserve_malloc(void *context, size_t size)
+{
+    PyMemAllocatorEx *next = context;
+    void *block = size <= reserve_for ? take_reserved(size) : NULL;
+    return block != NULL ? block : next->malloc(next->ctx, size);
+}
+
+static void *reserve_calloc(void *context, size_t count, size_t size)
+{
+    PyMemAllocatorEx *next = context;
+    void *block = count == 0 || size <= reserve_for / count ? take_reserved(count * size) : NULL;
+    return block != NULL ? block : next->calloc(next->ctx, count, size);
+}
+
+static void *reserve_realloc(void *context, void *block, size_t size)
+{
+    PyMemAllocatorEx *next = context;
+    size_t old;
+    if (block != NULL && !is_reserved(block))
+        return next->realloc(next->ctx, block, size);
+    void *moved = reserve_malloc(context, size);
+    if (moved == NULL || block == NULL)
+        return moved;
+    memcpy(&old, (char *)block - HEAD, sizeof old);
+    return memcpy(moved, block, old < size ? old : size);
+}
+
+static void reserve_free(void *context, void *block)
+{
+    PyMemAllocatorEx *next = context;
+    if (!is_reserved(block))
+        next->free(next->ctx, block);
+}
+
+static PyObject *push_reserve(PyObject *module, PyObject *most)
+{
+    (void)module;
+    reserve_for = PyLong_AsSize_t(most);
+    if (PyErr_Occurred())
+        return NULL;
+    for (int domain = 0; domain < DOMAINS; domain++) {
+        PyMemAllocatorEx ours = {&below_reserve[domain], reserve_malloc, reserve_calloc, reserve_realloc, reserve_free};
+        PyMem_GetAllocator((PyMemAllocatorDomain)domain, &below_reserve[domain]);
+        PyMem_SetAllocator((PyMemAllocatorDomain)domain, &ours);
+    }
+    Py_RETURN_NONE;
+}
+
+/* A handler that starts a thread in the child of each fork, which calls the raw allocator. */
+
+static pthread_t child_thread;
+static atomic_int child_thread_result;
+
+static void *call_raw_allocator(void *unused)
+{
+    for (int i = 0; i < 1000; i++)
+        PyMem_RawFree(PyMem_RawMalloc(100));
+    atomic_store(&child_thread_result, 1);
+    return unused;
+}
+
+static void start_child_thread(void)
+{
+    const struct timespec moment = {.tv_nsec = 20 * 1000 * 1000};
+    if (pthread_create(&child_thread, NULL, call_raw_allocator, NULL) == 0)
+        (void)nanosleep(&moment, NULL); /* so that it meets whatever is still locked */
+}
+
+static PyObject *start_threads_in_children(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyLong_FromLong(pthread_atfork(NULL, NULL, start_child_thread));
+}
+
+static PyObject *child_thread_is_done(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyBool_FromLong(atomic_load(&child_thread_result));
+}
+
 /* The reference tracer. */
 
 #if PY_VERSION_HEX >= 0x030d0000
@@ -100,12 +205,23 @@ static PyRefTracer next_tracer;
 static void *next_data;
 static atomic_long created, destroyed, others;
 
+static PyTypeObject *only_type; /* NULL: objects of all types are passed on */
+
 static int tracer(PyObject *object, PyRefTracerEvent event, void *data)
 {
     atomic_long *counter = event == PyRefTracer_CREATE ? &created : event == PyRefTracer_DESTROY ? &destroyed : &others;
     atomic_fetch_add(counter, 1);
     (void)data;
-    return next_tracer == NULL || counter == &others ? 0 : next_tracer(object, event, next_data);
+    if (next_tracer == NULL || counter == &others || (only_type != NULL && Py_TYPE(object) != only_type))
+        return 0;
+    return next_tracer(object, event, next_data);
+}
+
+static PyObject *pass_on_only(PyObject *module, PyObject *type)
+{
+    (void)module;
+    only_type = (PyTypeObject *)Py_NewRef(type);
+    Py_RETURN_NONE;
 }
 
 /* set_tracer(chain): and call the one that was there, or not. */
@@ -165,7 +281,11 @@ static PyMethodDef methods[] = {
     {"pop_allocator", pop_allocator, METH_NOARGS, NULL},
     {"allocator_calls", allocator_calls, METH_NOARGS, NULL},
     {"keep_log", keep_log, METH_O, NULL},
+    {"push_reserve", push_reserve, METH_O, NULL},
+    {"start_threads_in_children", start_threads_in_children, METH_NOARGS, NULL},
+    {"child_thread_is_done", child_thread_is_done, METH_NOARGS, NULL},
 #if PY_VERSION_HEX >= 0x030d0000
+    {"pass_on_only", pass_on_only, METH_O, NULL},
     {"set_tracer", set_tracer, METH_O, NULL},
     {"remove_tracer", remove_tracer, METH_NOARGS, NULL},
     {"tracer_is_on_top", tracer_is_on_top, METH_NOARGS, NULL},

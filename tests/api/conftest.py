@@ -1,3 +1,6 @@
+import pathlib
+
+import extension
 import heapledger
 import pytest
 
@@ -10,3 +13,10 @@ def consistent():
     yield
     assert heapledger._validate() is None
     assert heapledger.lost_records() == 0
+
+
+@pytest.fixture(scope="session")
+def companion(tmp_path_factory):
+    """A folder with the extension module that plays the other tool."""
+    source = pathlib.Path(__file__).with_name("companion.c")
+    return extension.build(tmp_path_factory.mktemp("companion"), name="companion", source=source)

@@ -9,35 +9,10 @@ import pathlib
 import sys
 import textwrap
 
-import extension
 import pytest
-from children import run
+from companions import HERE, LIMITS, beside
 
-HERE = pathlib.Path(__file__).parent
 BUILD = HERE.parent.parent / "build"
-LIMITS = [1, 12]
-
-PRELUDE = """
-import sys
-sys.path[1:1] = sys.argv[1:3]
-import heapledger, random_stacks
-limit = int(sys.argv[3])
-
-def consistent():
-    assert heapledger._validate() is None, heapledger._validate()
-    assert heapledger.lost_records() == 0
-"""
-
-
-@pytest.fixture(scope="module")
-def companion(tmp_path_factory):
-    """A folder with the extension module that plays the other tool."""
-    return extension.build(tmp_path_factory.mktemp("companion"), name="companion", source=HERE / "companion.c")
-
-
-def beside(source, *arguments, folder="", limit=12, **environment):
-    source = PRELUDE + textwrap.dedent(source) + "\nconsistent()\n"
-    return run(source, HERE, folder, limit, *arguments, environment=environment, timeout=120)
 
 
 def needs(module):
@@ -49,69 +24,6 @@ def needs(module):
 def test_alone(limit):
     """The program itself, so that a failure beside another tool can be told from one without."""
     beside("heapledger.start(limit); random_stacks.check(1); random_stacks.check(2)", limit=limit)
-
-
-# Allocator hooks
-
-
-@pytest.mark.parametrize("where", ["below", "above", "above and gone", "in between"])
-def test_allocator_hooks(companion, where):
-    """Both see every call, wherever the other one is; one that goes puts back what it found and may take ours along."""
-    beside(
-        """
-        import companion
-        where = sys.argv[4]
-        if where in ("below", "in between"):
-            companion.push_allocator()
-        heapledger.start(limit)
-        if where == "in between":
-            import tracemalloc
-            tracemalloc.start(2)
-        if where.startswith("above"):
-            companion.push_allocator()
-        before = companion.allocator_calls()
-        allocated = heapledger.allocated()[1]
-        random_stacks.check(3)
-        kept = [bytearray(5000) for _ in range(1000)]
-        allocated = heapledger.allocated()[1] - allocated
-        seen = companion.allocator_calls()[0] - before[0]
-        # What an allocator takes for itself (arenas, large blocks) passes by a hook below ours only. Our own work and
-        # objects from freelists differ by a little.
-        assert seen > 0.5 * allocated, (seen, allocated)
-        if where == "above and gone":
-            companion.pop_allocator()
-            heapledger.start()
-        elif where == "in between":
-            tracemalloc.stop()
-        random_stacks.check(4)
-        consistent()
-        del kept
-        released = companion.allocator_calls()[1]
-        heapledger.stop()
-        bytearray(5000)
-        if where == "below":
-            assert companion.allocator_calls()[1] > released
-        """,
-        where,
-        folder=companion,
-    )
-
-
-def test_allocator_that_allocates_when_it_releases(companion):
-    """What a tool below ours takes in a call of free is in the ledger, until it is given back or taken elsewhere."""
-    beside(
-        """
-        import companion
-        companion.push_allocator()
-        heapledger.start(limit)
-        companion.keep_log(True)
-        for number in range(1000):
-            str(number) * 50
-        assert companion.keep_log(False) > 400_000
-        assert not [trace for trace in heapledger.take_snapshot().traces if trace.size == 5000]
-        """,
-        folder=companion,
-    )
 
 
 # The reference tracer
@@ -159,6 +71,26 @@ def test_reference_tracer(companion, where):
             assert companion.tracer_calls()[0] - created >= 50
         """,
         where,
+        folder=companion,
+    )
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="no reference tracer before 3.13")
+@pytest.mark.parametrize("passed_on", ["dict", "complex"])
+def test_reference_tracer_that_does_not_pass_all_on(companion, passed_on):
+    """A tracer above ours that passes on some types only is not taken for one that has replaced ours: no circle."""
+    beside(
+        """
+        import companion, builtins
+        heapledger.start(limit)
+        companion.pass_on_only(getattr(builtins, sys.argv[4]))
+        companion.set_tracer(True)
+        for _ in range(3):
+            heapledger.take_snapshot()
+        kept = [[float(str(number)), {}, [number], (number,), complex(number)] for number in range(50)]
+        random_stacks.check(7)
+        """,
+        passed_on,
         folder=companion,
     )
 

@@ -217,10 +217,15 @@ def test_hooks_are_put_back(kind):
     """Like take_snapshot: another tool that stopped may have taken ours away with its own."""
     run(
         """
-        import sys, heapledger, tracemalloc
-        tracemalloc.start()
+        import ctypes, sys, heapledger
+        class Allocator(ctypes.Structure):
+            _fields_ = [(name, ctypes.c_void_p) for name in ("ctx", "malloc", "calloc", "realloc", "free")]
+        found = [Allocator() for _ in range(3)]
+        for domain, allocator in enumerate(found):
+            ctypes.pythonapi.PyMem_GetAllocator(domain, ctypes.byref(allocator))
         heapledger.start()
-        tracemalloc.stop()
+        for domain, allocator in enumerate(found):
+            ctypes.pythonapi.PyMem_SetAllocator(domain, ctypes.byref(allocator))
         lost = bytes(5000)
         assert heapledger.get_object_traceback(lost) is None
         getattr(heapledger, sys.argv[1])()

@@ -90,6 +90,98 @@ def test_fork_with_a_handler_that_allocates(place):
     run(HANDLER, place, timeout=20)
 
 
+WAITING_HANDLER = """
+    import ctypes, os, sys, threading, time
+    def wait():
+        time.sleep(0.4)               # gives up the GIL; another thread may need a moment
+        if asked is not None:
+            asked.wait(20)
+    place = sys.argv[1]
+    handler = ctypes.CFUNCTYPE(None)(wait)
+    handlers = [handler if place == here else None for here in ("before", "in the parent", "in the child")]
+    assert ctypes.CDLL(None).__getattr__("__register_atfork")(*handlers, None) == 0
+    import heapledger
+    heapledger.start(3)
+    asked = threading.Event() if sys.argv[2] == "asks" else None
+    stop = threading.Event()
+    old = [bytearray(1500) for _ in range(3000)]
+
+    def work():
+        kept = []
+        while not stop.is_set():
+            kept.append([bytearray(500), {"a": 1.5}])
+            if len(kept) > 20:
+                kept.clear()
+            if old:
+                old.pop()
+            time.sleep(0)
+
+    def ask():
+        while not stop.is_set():
+            asked.set()
+            heapledger.take_snapshot(), heapledger.get_traced_memory(), heapledger.get_object_traceback(stop)
+
+    threads = [threading.Thread(target=work, daemon=True)]
+    if asked is not None:
+        threads.append(threading.Thread(target=ask, daemon=True))
+    for thread in threads:
+        thread.start()
+    mine = bytes(7777)
+    for _ in range(2):
+        child = os.fork()
+        if child == 0:
+            block = bytes(8888)
+            known = [heapledger.get_object_traceback(one) is not None for one in (mine, block)]
+            os._exit(0 if known == [True, True] and heapledger._validate() is None else 1)
+        assert os.waitpid(child, 0)[1] == 0
+    stop.set()
+    for thread in threads:
+        thread.join()
+    sizes = [trace.size for trace in heapledger.take_snapshot().traces]
+    assert 1501 not in sizes or old, "blocks that were freed during the fork are still in the ledger"
+    assert heapledger._validate() is None
+    last = bytes(9999)
+    assert heapledger.get_object_traceback(last) is not None
+    print(heapledger.lost_records())
+"""
+
+
+@pytest.mark.parametrize("asks", ["allocates", "asks"])
+@pytest.mark.parametrize("place", ["before", "in the parent", "in the child"])
+def test_fork_with_a_handler_that_gives_up_the_gil(place, asks):
+    """Registered before ours, it runs while we hold the ledger. Nobody who gets the GIL then may sleep with it."""
+    run(WAITING_HANDLER, place, asks, options=["-W", "ignore"], timeout=40)
+
+
+def test_no_handler_of_others_runs_while_we_hold_the_ledger():
+    """Handlers that are registered after heapledger was imported run before ours: nothing is lost then."""
+    source = WAITING_HANDLER.replace("    place = sys.argv[1]", "    import heapledger\n    place = sys.argv[1]")
+    assert run(source, "before", "allocates", options=["-W", "ignore"], timeout=40) == "0\n"
+
+
+def test_thread_of_a_child_handler(companion):
+    """Another library's handler starts a thread in the child, before ours has given the locks back."""
+    run(
+        """
+        import os, sys, time
+        sys.path.insert(1, sys.argv[1])
+        import companion
+        companion.start_threads_in_children()
+        import heapledger
+        heapledger.start(3)
+        child = os.fork()
+        if child == 0:
+            deadline = time.monotonic() + 10
+            while not companion.child_thread_is_done() and time.monotonic() < deadline:
+                time.sleep(0.001)
+            os._exit(0 if companion.child_thread_is_done() and heapledger._validate() is None else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        """,
+        companion,
+        options=["-W", "ignore"],
+    )
+
+
 INTERPRETERS = """
     import sys, textwrap, threading
     import heapledger

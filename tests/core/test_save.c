@@ -133,7 +133,7 @@ static void what_cannot_be_written(void)
 
 static void handlers_get_pages(void)
 {
-    hl_os_enter_signal_handler();
+    hl_os_use_pages(true);
     char *block = hl_os_alloc(10, 10);
     CHECK_OR_RETURN(block != NULL);
     CHECK_EQUAL((uintptr_t)block % _Alignof(max_align_t), 0);
@@ -153,7 +153,7 @@ static void handlers_get_pages(void)
     char *fresh = hl_os_resize(NULL, 5, 5);
     CHECK(fresh != NULL);
     hl_os_free(fresh);
-    hl_os_leave_signal_handler();
+    hl_os_use_pages(false);
     block = hl_os_alloc(1, 10);
     CHECK(block != NULL && malloc_usable_size(block) >= 10);
     hl_os_free(block);

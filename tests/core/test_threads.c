@@ -38,24 +38,19 @@ static unsigned in_box;
 static _Atomic bool ended;
 
 /* The way into the ledger, by the side that is the worker's. */
-static bool go_in(const worker *w)
+static hl_passage go_in(const worker *w)
 {
-    if (w->number >= FAVOURED) {
-        hl_gate_enter(&gate);
-        return false;
-    }
-    pthread_mutex_lock(&gil);
-    return hl_gate_enter_favoured(&gate);
+    bool favoured = w->number < FAVOURED;
+    if (favoured)
+        pthread_mutex_lock(&gil);
+    return hl_gate_enter_by(&gate, favoured);
 }
 
-static void go_out(const worker *w, bool fast)
+static void go_out(const worker *w, hl_passage passage)
 {
-    if (w->number >= FAVOURED) {
-        hl_gate_leave(&gate);
-        return;
-    }
-    hl_gate_leave_favoured(&gate, fast);
-    pthread_mutex_unlock(&gil);
+    hl_gate_leave_by(&gate, passage);
+    if (w->number < FAVOURED)
+        pthread_mutex_unlock(&gil);
 }
 
 static void enter(worker *w, block *b)
@@ -63,24 +58,24 @@ static void enter(worker *w, block *b)
     b->address = ((uintptr_t)(w->number + 1) << 40) + w->blocks++ * 4096;
     b->size = 16 + check_below(&w->seed, 2000);
     b->stack = check_below(&w->seed, STACKS);
-    bool fast = go_in(w);
+    hl_passage passage = go_in(w);
     block_enters(&ledger, b->address, b->size, 0, site_of(&ledger, b->stack, b->size, 0));
-    go_out(w, fast);
+    go_out(w, passage);
     w->entered[b->stack] += b->size;
 }
 
 /* Half of them by way of a reallocation that fails first. */
 static void leave(worker *w, const block *b)
 {
-    bool fast = go_in(w);
+    hl_passage passage = go_in(w);
     uint32_t era = ledger.era;
     hl_site_id site = check_below(&w->seed, 2) == 0 ? hl_ledger_detach(&ledger, b->address) : 0;
-    go_out(w, fast);
-    fast = go_in(w);
+    go_out(w, passage);
+    passage = go_in(w);
     if (site != 0 && ledger.era == era)
         hl_ledger_reattach(&ledger, b->address, site);
     bool there = block_leaves(&ledger, b->address, 0);
-    go_out(w, fast);
+    go_out(w, passage);
     if (there) {
         w->left[b->stack] += b->size;
         w->removed++;
@@ -206,7 +201,7 @@ static unsigned run(worker *workers, bool with_replacement)
     pthread_t threads[WORKERS], looker, replacer;
     unsigned taken = 0, replaced = 0;
     atomic_store(&ended, false);
-    hl_gate_reset(&gate);
+    gate = (hl_gate)HL_GATE_INIT;
     in_box = 0;
     CHECK(hl_ledger_open(&ledger, NFRAME, 1) == HL_OK);
     for (int i = 0; i < WORKERS; i++) {

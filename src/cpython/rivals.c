@@ -1,0 +1,51 @@
+/* rivals.c: see rivals.h. */
+
+#include "rivals.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "tracer.h"
+
+static _Atomic bool looks_soon;
+
+static int look(void *unused)
+{
+    (void)unused;
+    atomic_store(&looks_soon, false);
+    (void)hl_tracer_see_to_hooks(false); /* no memory now: the next one tries again */
+    return 0;
+}
+
+/* Called by a pointer that no sweep of ours or of a second copy of this library touches; volatile, so that the compiler
+ * makes no plain call of it. */
+static void (*volatile real_set_allocator)(PyMemAllocatorDomain, PyMemAllocatorEx *) = PyMem_SetAllocator;
+
+void hl_rivals_set_allocator(PyMemAllocatorDomain domain, PyMemAllocatorEx *allocator)
+{
+    real_set_allocator(domain, allocator);
+    if (hl_tracer_is_tracing() && !atomic_exchange(&looks_soon, true) && Py_AddPendingCall(look, NULL) != 0)
+        atomic_store(&looks_soon, false); /* too many wait: the next snapshot will notice */
+}
+
+static PyCFunction real_stop;
+
+static PyObject *watched_stop(PyObject *module, PyObject *unused)
+{
+    bool were_there = hl_tracer_see_to_hooks(false) == HL_OK;
+    PyObject *result = real_stop(module, unused);
+    if (were_there)
+        (void)hl_tracer_see_to_hooks(true);
+    return result;
+}
+
+void hl_rivals_watch_stdlib(PyObject *stop)
+{
+    if (!PyCFunction_CheckExact(stop) || real_stop != NULL)
+        return;
+    PyMethodDef *method = ((PyCFunctionObject *)stop)->m_ml;
+    if (method->ml_flags != METH_NOARGS)
+        return; /* not what we know */
+    real_stop = method->ml_meth;
+    method->ml_meth = watched_stop;
+}
