@@ -175,15 +175,18 @@ def track_leaks(function, *, rounds=3, warmup=2, nframe=10):
             raise ValueError("rounds must be at least 1, and warmup at least 0")
         if _runs_later(function):
             raise TypeError("calling a coroutine function or a generator does not run it: give a function that does")
-        for _ in range(warmup):
-            function()
         whole, each = trace(nframe), [trace(nframe) for _ in range(rounds)]
-        gc.collect()
-        with whole:
-            for one in each:
-                with one:
-                    function()
-                    gc.collect()
+        remaining = iter(each)
+    # The function is called outside the brackets: if it is written in C, it allocates in this very frame.
+    for _ in range(warmup):
+        function()
+    gc.collect()
+    with whole:
+        for one in remaining:
+            with one:
+                function()
+                gc.collect()
+    with _OwnWork():
         return Leaks(whole.leaked, tuple(total(one.leaked) for one in each))
 
 

@@ -51,15 +51,15 @@ PyObject *hl_raise_status(hl_status status);
 /* Make a type and give it `slots` (names, NULL-terminated, or NULL) as its __slots__. */
 PyTypeObject *hl_type_new(PyObject *module, PyType_Spec *spec, PyTypeObject *base, const char *const *slots);
 
-static inline void hl_own_work_end(const hl_own_work *outer)
+static inline void hl_own_work_end(const hl_own_work *work)
 {
-    hl_tracer_end_own_work(outer);
+    hl_tracer_end_own_work(work);
 }
 
 /* From here to the end of the enclosing block, on every way out, the current frame's allocations are our own work. */
-#define HL_OWN_WORK                                                       \
-    __attribute__((cleanup(hl_own_work_end))) hl_own_work own_work_outer; \
-    hl_tracer_begin_own_work(&own_work_outer)
+#define HL_OWN_WORK                                                 \
+    __attribute__((cleanup(hl_own_work_end))) hl_own_work own_work; \
+    hl_tracer_begin_own_work(&own_work)
 
 /* --- arguments.c --- */
 

@@ -259,7 +259,8 @@ PyMethodDef hl_functions[] = {
     {"memory", memory, METH_NOARGS,
      PyDoc_STR("memory()\n--\n\nBytes that heapledger uses, by purpose: a dict with their total.")},
     {"lost_records", lost_records, METH_NOARGS,
-     PyDoc_STR("lost_records()\n--\n\nAllocations that could not be entered, or had to be forgotten, since the last start.")},
+     PyDoc_STR(
+         "lost_records()\n--\n\nAllocations that could not be entered, or had to be forgotten, since the last start.")},
     {"_get_traces", hl_take_traces, METH_NOARGS,
      PyDoc_STR("_get_traces()\n--\n\nList of (domain, size, frames newest first, total_nframe), one per block.")},
     {"_get_object_traceback", get_object_frames, METH_O,

@@ -87,7 +87,7 @@ PyTypeObject *hl_type_new(PyObject *module, PyType_Spec *spec, PyTypeObject *bas
 
 typedef struct {
     PyObject_HEAD
-    hl_own_work outer;
+    hl_own_work work;
     bool entered;
 } own_work;
 
@@ -97,7 +97,7 @@ static PyObject *own_work_enter(PyObject *object, PyObject *unused)
     own_work *self = (own_work *)object;
 
     if (!self->entered)
-        hl_tracer_begin_own_work(&self->outer);
+        hl_tracer_begin_own_work(&self->work);
     self->entered = true;
     Py_RETURN_NONE;
 }
@@ -108,7 +108,7 @@ static PyObject *own_work_exit(PyObject *object, PyObject *unused)
     own_work *self = (own_work *)object;
 
     if (self->entered)
-        hl_tracer_end_own_work(&self->outer);
+        hl_tracer_end_own_work(&self->work);
     self->entered = false;
     Py_RETURN_NONE;
 }
@@ -121,7 +121,7 @@ static void own_work_dealloc(PyObject *object)
     own_work *self = (own_work *)object;
 
     if (self->entered)
-        hl_tracer_end_own_work(&self->outer);
+        hl_tracer_end_own_work(&self->work);
     type->tp_free(object);
     Py_DECREF(type);
 }

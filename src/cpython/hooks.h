@@ -48,7 +48,7 @@ void hl_hooks_end_fork(bool in_child);
 
 /* What this thread is doing; see hl_tracer_begin_own_work. */
 typedef struct {
-    const void *own_frame; /* allocations made in this frame are the tracer's own */
+    const void *own_frame; /* allocations made in this frame are the tracer's own: own_work.c */
     bool inside;           /* inside an allocator that allocates already */
     uint8_t probed;        /* bits of the layers that were called and passed through: see layers.c */
 } hl_hooks_thread;

@@ -414,19 +414,6 @@ const char *hl_tracer_validate(void)
     return wrong;
 }
 
-void hl_tracer_begin_own_work(hl_own_work *outer)
-{
-    PyThreadState *thread;
-    (void)hl_frames_here(true, &thread);
-    outer->frame = hl_hooks_this_thread.own_frame;
-    hl_hooks_this_thread.own_frame = thread == NULL ? NULL : hl_frames_current(thread);
-}
-
-void hl_tracer_end_own_work(const hl_own_work *outer)
-{
-    hl_hooks_this_thread.own_frame = outer->frame;
-}
-
 uintptr_t hl_tracer_block_of(const void *object)
 {
     return (uintptr_t)object - hl_frames_object_offset(Py_TYPE((PyObject *)(uintptr_t)object));

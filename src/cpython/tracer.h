@@ -86,12 +86,13 @@ const char *hl_tracer_validate(void);
 
 /* Allocations made by the calling thread while it is in the frame that is current now are the tracer's own work and count
  * nowhere: the binding brackets its functions with these, so that measuring does not disturb what is measured.
- * Python code that runs meanwhile (a finalizer, a callback) has a frame of its own and is entered as usual. Nests. */
+ * Python code that runs meanwhile (a finalizer, a callback) has a frame of its own and is entered as usual. Brackets nest,
+ * and they may also end in another order than they began: greenlets leave one function in the middle to go on in another. */
 typedef struct {
-    const void *frame;
+    uint64_t id; /* of the bracket: no other bracket of the process has the same */
 } hl_own_work;
-void hl_tracer_begin_own_work(hl_own_work *outer);
-void hl_tracer_end_own_work(const hl_own_work *outer);
+void hl_tracer_begin_own_work(hl_own_work *work);
+void hl_tracer_end_own_work(const hl_own_work *work);
 
 /* The address of the block that holds `object` (a PyObject *): before it lie the collector's head and, for some types,
  * pointers to its dict and weak references. */
