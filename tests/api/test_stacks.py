@@ -7,6 +7,8 @@ on others, and return, so that frames die and others take their places, mostly w
 import random
 import sys
 import threading
+import time
+import types
 
 import heapledger
 import pytest
@@ -125,7 +127,10 @@ WAYS = [
 
 def walk(walker):
     while walker.checks > 0 and not walker.wrong:
-        walker.go(walker.dice.randrange(60))
+        try:
+            walker.go(walker.dice.randrange(60))
+        except LookupError:
+            pass
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5, 25, 100])
@@ -137,12 +142,10 @@ def test_random_calls(seed, limit):
     assert walker.wrong == []
 
 
-def test_threads():
-    walkers = [Walker(seed, 25, 500) for seed in range(3)]
+def in_threads(walkers):
     threads = [threading.Thread(target=walk, args=(walker,)) for walker in walkers]
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
-    heapledger.start(25)
     try:
         for thread in threads:
             thread.start()
@@ -150,8 +153,107 @@ def test_threads():
             thread.join()
     finally:
         sys.setswitchinterval(before)
-    assert [walker.wrong for walker in walkers] == [[]] * 3
     assert all(walker.checks <= 0 for walker in walkers)
+
+
+def test_threads():
+    walkers = [Walker(seed, 25, 500) for seed in range(3)]
+    heapledger.start(25)
+    in_threads(walkers)
+    assert [walker.wrong for walker in walkers] == [[]] * 3
+
+
+def maker(name):
+    """A new function that makes a block, with a file name by which the block is found in a snapshot."""
+
+    def make():
+        return Block()
+
+    return types.FunctionType(make.__code__.replace(co_filename=name), globals())
+
+
+class Counter(Walker):
+    """Notes how deep stacks are. Calls end by exceptions, too, which leave in memory what a frame had on its stack."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.depths = {}
+        self.kept = []  # a code object that dies makes the tracer forget more than we want it to
+
+    def check(self):
+        """A stack that was never seen before: its newest frame is that of a new function."""
+        name = f"<{id(self)} {len(self.depths)}>"
+        make = maker(name)
+        self.kept.append((make, make()))
+        frame, depth = sys._getframe(), 1
+        while frame is not None:
+            frame, depth = frame.f_back, depth + 1
+        self.depths[name] = depth
+        self.checks -= 1
+
+    def go(self, depth):
+        super().go(depth)
+        if self.dice.random() < 0.05:
+            raise LookupError
+
+
+def totals():
+    """What the tracer says of the stacks, by the file names of the newest frames."""
+    tracebacks = [trace.traceback for trace in heapledger.take_snapshot().traces]
+    return {traceback[-1].filename: traceback.total_nframe for traceback in tracebacks}
+
+
+@pytest.mark.parametrize("limit", [1, 2, 25])
+@pytest.mark.parametrize("seed", range(3))
+def test_totals(seed, limit):
+    walker = Counter(seed, limit, 2000)
+    heapledger.start(limit)
+    walk(walker)
+    assert walker.depths.items() <= totals().items()
+
+
+def test_totals_of_threads():
+    walkers = [Counter(seed, 3, 1000) for seed in range(3)]
+    heapledger.start(3)
+    in_threads(walkers)
+    found = totals().items()
+    assert all(walker.depths.items() <= found for walker in walkers)
+
+
+def test_a_total_does_not_cost_a_walk():
+    """New stacks take as long at a depth of 5,000 as at 100, though their totals are right."""
+
+    make, kept = maker("<leaf>"), []
+
+    def branch(level):
+        if level == 0:
+            return make()
+        branch(level - 1)
+        return branch(level - 1)
+
+    def new_stacks():
+        best = float("inf")
+        for _ in range(3):
+            heapledger.start(25)
+            begin = time.perf_counter()
+            kept.append(branch(12))
+            best = min(best, time.perf_counter() - begin)
+            total = totals()["<leaf>"]
+            heapledger.stop()
+        return best, total
+
+    def descend(depth):
+        return descend(depth - 1) if depth else new_stacks()
+
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(6000)
+    try:
+        shallow, first = descend(100)
+        deep, second = descend(5000)
+    finally:
+        sys.setrecursionlimit(before)
+    assert second - first == 4900
+    assert deep < 5 * shallow, (deep, shallow)
 
 
 def test_a_frame_that_lives_on_while_its_callers_change():
