@@ -18,8 +18,7 @@
  *     arrays, newest first:   0 . . . . top ............. bottom ............ room
  *                             (free)    '---- window ----'  kept for returns
  *
- * After a sync the window is what a walk of the whole stack would have found. (But for one who moves a frame that is
- * waiting for its callee, by setting f_lineno of a caller in a trace function: it is noticed when the callee is done.)
+ * After a sync the window is what a walk of the whole stack would have found.
  *
  * Threading: the ledger's lock. One shadow serves all threads; a switch between them costs one plain walk.
  */
@@ -56,6 +55,12 @@ void hl_shadow_close(hl_shadow *shadow);
  * there is no complete frame, which leaves the shadow empty; when there is no memory for a location; or when a location
  * that was learnt meanwhile has shown that others are void: then a second try succeeds. */
 bool hl_shadow_sync(hl_shadow *shadow, hl_ledger *ledger, const void *frame) HL_MUST_USE;
+
+/* Nothing in the shadow is valid any more: the next sync walks. */
+static inline void hl_shadow_forget(hl_shadow *shadow)
+{
+    shadow->generation = 0;
+}
 
 static inline bool hl_shadow_empty(const hl_shadow *shadow)
 {

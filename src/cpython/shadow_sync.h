@@ -25,7 +25,7 @@ static inline bool resolve_from(hl_shadow *shadow, hl_ledger *ledger, uint32_t l
             *location = hl_codes_location(&ledger->codes, shadow->seen[i].instruction);
             if (HL_UNLIKELY(*location == UNRESOLVED) &&
                 hl_resolve_location(ledger, shadow->seen[i].frame, location) != HL_OK) {
-                shadow->generation = 0;
+                hl_shadow_forget(shadow);
                 return false;
             }
         }
@@ -34,7 +34,7 @@ static inline bool resolve_from(hl_shadow *shadow, hl_ledger *ledger, uint32_t l
     }
     if (HL_UNLIKELY(generation != ledger->codes.generation)) {
         /* Learning one location has shown that another code object died unseen: its locations are gone. */
-        shadow->generation = 0;
+        hl_shadow_forget(shadow);
         return false;
     }
     return true;
@@ -63,7 +63,7 @@ static bool walk_anew(hl_shadow *shadow, hl_ledger *ledger, const frame *f)
         set_frame(shadow, shadow->top + i, next);
         settle(next);
         if (!is_lasting(next))
-            shadow->generation = 0;
+            hl_shadow_forget(shadow);
     }
     return count > 0 && resolve_from(shadow, ledger, shadow->room - 1);
 }
@@ -137,7 +137,7 @@ static inline bool sync_one(hl_shadow *shadow, hl_ledger *ledger, const frame *f
     shadow->top = at;
     set_frame(shadow, at, f);
     if (!is_lasting(f))
-        shadow->generation = 0;
+        hl_shadow_forget(shadow);
     return resolve_from(shadow, ledger, at);
 }
 

@@ -7,6 +7,7 @@
 
 #include "domains.h"
 #include "hooks.h"
+#include "jumps.h"
 #include "reftracer.h"
 #include "tracer_control.h"
 
@@ -39,6 +40,7 @@ static void prepare_interpreter(void)
 {
     if (!ends_at_exit)
         ends_at_exit = Py_AtExit(at_exit) == 0;
+    hl_jumps_watch();
 }
 
 /* A ledger and a shadow to begin with. */
@@ -84,7 +86,7 @@ static hl_status clear(bool forgotten)
     fresh.lost = old.lost + (forgotten ? hl_ledger_live_blocks(&old) : 0);
     hl_window_move_all(&old, &fresh);
     hl_hooks_ledger = fresh;
-    hl_hooks_shadow.generation = 0; /* its locations were the old book's */
+    hl_shadow_forget(&hl_hooks_shadow); /* its locations were the old book's */
     hl_hooks_unlock();
     hl_ledger_close(&old);
     return HL_OK;

@@ -4,6 +4,8 @@ Random programs call down through functions of many shapes, far beyond the frame
 on others, and return, so that frames die and others take their places, mostly with no allocation in between.
 """
 
+import io
+import pdb
 import random
 import sys
 import threading
@@ -233,11 +235,11 @@ def test_a_total_does_not_cost_a_walk():
 
     def new_stacks():
         best = float("inf")
-        for _ in range(3):
+        for _ in range(5):
             heapledger.start(25)
-            begin = time.perf_counter()
+            begin = time.thread_time()
             kept.append(branch(12))
-            best = min(best, time.perf_counter() - begin)
+            best = min(best, time.thread_time() - begin)
             total = totals()["<leaf>"]
             heapledger.stop()
         return best, total
@@ -253,7 +255,7 @@ def test_a_total_does_not_cost_a_walk():
     finally:
         sys.setrecursionlimit(before)
     assert second - first == 4900
-    assert deep < 5 * shallow, (deep, shallow)
+    assert deep < 8 * shallow, (deep, shallow)  # with a walk for each: 15 and more
 
 
 def test_a_frame_that_lives_on_while_its_callers_change():
@@ -272,6 +274,103 @@ def test_a_frame_that_lives_on_while_its_callers_change():
     made = [one_way(), another_way(), one_way()]
     names = [heapledger.get_object_traceback(block)[-2].name.split(".")[-1] for block in made]
     assert names == ["one_way", "another_way", "one_way"]
+
+
+class Jumper:
+    """Sets the line of the frame that waits for it, once, and allocates before and after."""
+
+    def __init__(self, code):
+        self.code, self.blocks = code, []
+
+    def act(self, frame):
+        first = self.code.co_firstlineno
+        if frame.f_code is self.code and frame.f_lineno == first + 2 and not self.blocks:
+            self.blocks.append(Block())
+            frame.f_lineno = first + 4
+            self.blocks.append(Block())
+
+    def lines(self):
+        """Where the tracer saw the frame that jumped."""
+        name = self.code.co_qualname
+        frames = [frame for block in self.blocks for frame in heapledger.get_object_traceback(block)]
+        return [frame.lineno - self.code.co_firstlineno for frame in frames if frame.name == name]
+
+
+def by_settrace(jumper, function):
+    def trace(frame, event, argument):
+        if event == "line":
+            jumper.act(frame)
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        function()
+    finally:
+        sys.settrace(before)
+
+
+def by_monitoring(jumper, function):
+    monitoring = sys.monitoring
+    monitoring.use_tool_id(monitoring.DEBUGGER_ID, "jumper")
+    try:
+        line = monitoring.events.LINE
+        monitoring.register_callback(monitoring.DEBUGGER_ID, line, lambda code, line: jumper.act(sys._getframe(1)))
+        monitoring.set_local_events(monitoring.DEBUGGER_ID, jumper.code, line)
+        function()
+    finally:
+        monitoring.free_tool_id(monitoring.DEBUGGER_ID)
+
+
+@pytest.mark.parametrize("debug", [by_settrace, by_monitoring])
+def test_a_frame_that_is_moved_while_it_waits(debug):
+    if debug is by_monitoring and sys.version_info < (3, 12):
+        pytest.skip("no sys.monitoring before 3.12")
+    made = []
+
+    def jumps():
+        made.append("first")
+        made.append("left out")
+        made.append("left out")
+        made.append("last")
+
+    jumper = Jumper(jumps.__code__)
+    heapledger.start(25)
+    debug(jumper, jumps)
+    assert made == ["first", "last"]
+    assert jumper.lines() == [2, 4]
+
+
+@pytest.mark.parametrize("backend", ["settrace", "monitoring"])
+def test_jumps_in_pdb(backend):
+    options = {"backend": backend} if sys.version_info >= (3, 14) else {}
+    if not options and backend != "settrace":
+        pytest.skip("pdb has one backend before 3.14")
+    blocks, made = [], []
+
+    def stops():
+        debugger.set_trace()
+        made.append("first")
+        made.append("left out")
+        made.append("last")
+        return blocks
+
+    first = stops.__code__.co_firstlineno
+    allocate = "!blocks.append(Block())"
+    commands = [f"until {first + 3}", allocate, f"jump {first + 4}", allocate, "continue\n"]
+    debugger = pdb.Pdb(
+        stdin=io.StringIO("\n".join(commands)), stdout=io.StringIO(), nosigint=True, readrc=False, **options
+    )
+    heapledger.start(50)
+    before = sys.gettrace()
+    try:
+        stops()
+    finally:
+        sys.settrace(before)
+    assert made == ["first", "last"]
+    frames = [frame for block in blocks for frame in heapledger.get_object_traceback(block)]
+    found = [frame.lineno - first for frame in frames if frame.name == stops.__qualname__]
+    assert found == [3, 4]
 
 
 def test_local_variables_are_what_they_were():
