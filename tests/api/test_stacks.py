@@ -4,6 +4,7 @@ Random programs call down through functions of many shapes, far beyond the frame
 on others, and return, so that frames die and others take their places, mostly with no allocation in between.
 """
 
+import gc
 import io
 import pdb
 import random
@@ -403,3 +404,17 @@ def test_frames_that_are_kept():
     assert frame.f_locals["block"] is block
     frame.clear()
     assert frame.f_locals == {}
+
+
+def test_what_frames_refer_to():
+    """docs/compat.md: where the mark on a frame can be seen."""
+
+    def outlived():
+        block = Block()
+        return sys._getframe(), block
+
+    untraced, _ = outlived()
+    heapledger.start(2)
+    traced, _ = outlived()
+    marks = [gc.get_referents(frame).count(None) for frame in (untraced, traced)]
+    assert marks == ([0, 1] if sys.version_info >= (3, 13) else [0, 0])
