@@ -15,7 +15,15 @@ import linecache  # noqa: F401 - part of the interface: tests replace tracemallo
 import os.path as _path
 from collections.abc import Sequence as _Sequence
 
-from heapledger import _ledger  # noqa: F401 - else it would lack this name where it was loaded before the package
+try:
+    from heapledger import _ledger  # noqa: F401 - else it would lack this name where it was loaded before the package
+except ImportError as error:
+    if "static TLS" not in str(error):
+        raise
+    raise ImportError(
+        f"{error}: other libraries have used up the C library's reserve; import heapledger before them, or run the "
+        "program with GLIBC_TUNABLES=glibc.rtld.optional_static_tls=2048"
+    ) from None
 from heapledger._ledger import (
     BaseFilter,
     DomainFilter,
