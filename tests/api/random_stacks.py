@@ -13,10 +13,10 @@ SIZE = 3000  # no freelist has such blocks
 
 
 def walk():
-    """The (file, line) of each frame of the caller, newest first."""
+    """The (file, line) of each frame of the caller, newest first. An instruction of no line counts as line 0."""
     frames, frame = [], sys._getframe(1)
     while frame is not None:
-        frames.append((frame.f_code.co_filename, frame.f_lineno))
+        frames.append((frame.f_code.co_filename, frame.f_lineno or 0))
         frame = frame.f_back
     return frames
 
