@@ -7,6 +7,8 @@
  * hand_over() puts an allocator below whatever will be hooked: one by which the next thread to allocate gets a block before
  * the call that frees it has returned. Any allocator may do that, but those there are do it once in a million times; so
  * this one finds who looks at a block, or at what is known of it, after it was freed.
+ *
+ * report() and withdraw() are for chaos.py: memory of other domains.
  */
 #include <malloc.h>
 #include <sched.h>
@@ -34,6 +36,11 @@ enum { RAW = 0 }; /* PYMEM_DOMAIN_RAW */
 void PyMem_GetAllocator(int domain, allocator *found);
 void PyMem_SetAllocator(int domain, allocator *wanted);
 
+int PyTraceMalloc_Track(unsigned int domain, uintptr_t address, size_t size);
+int PyTraceMalloc_Untrack(unsigned int domain, uintptr_t address);
+
+int report(unsigned int domain, uintptr_t address, size_t size);
+int withdraw(unsigned int domain, uintptr_t address);
 void hand_over(bool is_wanted);
 size_t churn(uint64_t seed, size_t rounds, size_t *_Atomic *slots, size_t count, size_t smallest, size_t sizes);
 void churn_for_ever(uint64_t seed, size_t *_Atomic *slots, size_t count, size_t smallest, size_t sizes);
@@ -129,4 +136,15 @@ void churn_for_ever(uint64_t seed, size_t *_Atomic *slots, size_t count, size_t 
 {
     for (;;)
         churn(draw(&seed), 1000, slots, count, smallest, sizes);
+}
+
+/* As an extension does it. */
+int report(unsigned int domain, uintptr_t address, size_t size)
+{
+    return PyTraceMalloc_Track(domain, address, size);
+}
+
+int withdraw(unsigned int domain, uintptr_t address)
+{
+    return PyTraceMalloc_Untrack(domain, address);
 }
