@@ -15,8 +15,8 @@
 # make bench-commands    the same for the command line on a big snapshot, and for the report's page in chromium (a few
 #                        minutes)
 # make planted    bugs made on purpose, in a copy: each must be found by the test that is there for it
-# make soak       stress programs, fuzz targets (each for SECONDS=60), hostile builds in their long form, planted bugs,
-#                 and half an hour of regrtest
+# make soak       stress programs, fuzz targets (each for SECONDS=60), tests of the standard library with both engines on,
+#                 hostile builds in their long form, planted bugs, and half an hour of regrtest
 # make fuzz       fuzz the reader of .hlsnap files, the filters, the line-table decoder and the ledger, each for
 #                 SECONDS=60 (needs clang)
 # make callgrind-check   compare the instruction counts of the hook path with the recorded ones (needs valgrind)

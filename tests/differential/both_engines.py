@@ -9,11 +9,11 @@ HERE = Path(__file__).parent
 TIMEOUT = 120
 
 
-def run(program, limits, folder):
+def run(program, limits, folder, timeout=TIMEOUT):
     """The harness' answer: one dict per limit. `folder` is the child's working directory, away from the sources."""
     command = [sys.executable, "-X", "faulthandler", "-W", "ignore", str(HERE / "harness.py"), str(program)]
     command += [str(limit) for limit in limits]
-    child = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+    child = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=timeout, check=False)
     assert child.returncode == 0, f"{program} ended with {child.returncode}:\n{child.stderr[-3000:]}"
     return json.loads(child.stdout)
 
