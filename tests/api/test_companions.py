@@ -3,21 +3,11 @@
 Each test has a child of its own, in which random_stacks compares tracebacks with walks by sys._getframe.
 """
 
-import importlib.util
-import os
-import pathlib
 import sys
 import textwrap
 
 import pytest
-from companions import HERE, LIMITS, beside
-
-BUILD = HERE.parent.parent / "build"
-
-
-def needs(module):
-    missing = importlib.util.find_spec(module) is None
-    return pytest.mark.skipif(missing, reason=f"{module} is not installed: there is no wheel for this interpreter")
+from beside import LIMITS, beside, needs
 
 
 @pytest.mark.parametrize("limit", LIMITS)
@@ -223,6 +213,39 @@ def test_debugger():
     )
 
 
+@needs("sentry_sdk")
+@pytest.mark.parametrize("profiler", ["of transactions", "continuous"])
+def test_sentry(profiler):
+    """A thread that looks at all threads' frames a hundred times a second, and keeps what it finds."""
+    beside(
+        """
+        import sentry_sdk, threading, time
+        sent = set()
+        class Transport(sentry_sdk.transport.Transport):
+            def capture_envelope(self, envelope):
+                sent.update(item.type for item in envelope.items)
+        rate = "profiles_sample_rate" if sys.argv[4] == "of transactions" else "profile_session_sample_rate"
+        heapledger.start(limit)
+        sentry_sdk.init("http://key@127.0.0.1:9/1", transport=Transport, traces_sample_rate=1.0, **{rate: 1.0},
+                        default_integrations=False, auto_enabling_integrations=False)
+        if sys.argv[4] == "continuous":
+            sentry_sdk.profiler.start_profiler()
+        other = threading.Thread(target=random_stacks.check, args=(14, 10))
+        other.start()
+        with sentry_sdk.start_transaction(name="work"):
+            end = time.monotonic() + 0.2
+            while time.monotonic() < end:
+                random_stacks.check(13, rounds=3)
+        other.join()
+        if sys.argv[4] == "continuous":
+            sentry_sdk.profiler.stop_profiler()
+        sentry_sdk.flush(2)
+        assert sent & {"profile", "profile_chunk"}, sent
+        """,
+        profiler,
+    )
+
+
 # Stacks that are switched
 
 
@@ -298,25 +321,26 @@ def test_gevent(limit):
     )
 
 
-# Another malloc
-
-
-def test_jemalloc():
-    """Preloaded, it hands out other addresses than the C library's: blocks of any alignment and far apart."""
-    _, libc = os.confstr("CS_GNU_LIBC_VERSION").split()
-    found = [*BUILD.glob(f"jemalloc-{libc}/**/libjemalloc.so.2"), *pathlib.Path("/usr/lib").glob("*/libjemalloc.so.2")]
-    if not found:
-        pytest.skip("libjemalloc2 is not there; tools/jemalloc fetches it on Debian")
-    for allocator in ("pymalloc", "malloc"):
-        beside(
-            """
-            assert "jemalloc" in open("/proc/self/maps").read()
-            heapledger.start(limit)
-            random_stacks.check(12)
-            blocks = [bytearray(size) for size in range(1, 200_000, 997)]
-            blocks = [block + b"x" for block in blocks]
-            del blocks[::2]
-            """,
-            LD_PRELOAD=str(found[0]),
-            PYTHONMALLOC=allocator,
-        )
+@needs("eventlet")
+@pytest.mark.parametrize("limit", LIMITS)
+def test_eventlet(limit):
+    """Its hub, its pool of greenlets and its pool of real threads, with the standard library patched."""
+    beside(
+        """
+        import eventlet
+        eventlet.monkey_patch()
+        import eventlet.tpool, random, threading, time
+        heapledger.start(limit)
+        source = random.Random(1)
+        def pause():
+            eventlet.sleep(0 if source.random() < 0.9 else 0.001)
+        pool = eventlet.GreenPool(8)
+        jobs = [pool.spawn(random_stacks.check, seed, rounds=5, pause=pause) for seed in range(8)]
+        patched = threading.Thread(target=random_stacks.check, args=(50, 5), kwargs={"pause": lambda: time.sleep(0)})
+        patched.start()
+        assert eventlet.tpool.execute(random_stacks.check, 60, rounds=5) > 5
+        assert all(job.wait() > 5 for job in jobs)
+        patched.join()
+        """,
+        limit=limit,
+    )

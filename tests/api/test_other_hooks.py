@@ -6,8 +6,8 @@ import subprocess
 import textwrap
 
 import pytest
+from beside import HERE, LIMITS, beside
 from children import run
-from companions import HERE, LIMITS, beside
 
 ORDERS = [order for order in itertools.permutations(["+h", "+s", "-h", "-s"])
           if order.index("+h") < order.index("-h") and order.index("+s") < order.index("-s")]  # fmt: skip

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 CHECKOUT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.append(str(CHECKOUT / "tests" / "plugins"))  # for pytest_runs
+sys.path += [str(CHECKOUT / "tests" / folder) for folder in ("plugins", "api")]  # for pytest_runs, and beside
 
 collect_ignore_glob = [] if "HEAPLEDGER_PACKAGES" in os.environ else ["*.py"]
 

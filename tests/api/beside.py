@@ -1,8 +1,10 @@
-"""Programs beside which another tool is at work: what test_companions.py and test_other_hooks.py share."""
+"""Run a script in a child beside another tool, where random_stacks compares tracebacks with walks by sys._getframe."""
 
+import importlib.util
 import pathlib
 import textwrap
 
+import pytest
 from children import run
 
 HERE = pathlib.Path(__file__).parent
@@ -24,3 +26,8 @@ def beside(source, *arguments, folder="", limit=12, checked=True, **environment)
     """`checked`: in the end nothing is lost and the ledger is whole."""
     source = PRELUDE + textwrap.dedent(source) + ("\nconsistent()\n" if checked else "")
     return run(source, HERE, folder, limit, *arguments, environment=environment, timeout=120)
+
+
+def needs(module):
+    missing = importlib.util.find_spec(module) is None
+    return pytest.mark.skipif(missing, reason=f"{module} is not installed: there is no wheel for this interpreter")
