@@ -115,13 +115,17 @@ def _cell_table(t, name, most, graph):
     return Table(title, ("peak", "allocated", "blocks", "left behind"), rows, graph)
 
 
-def _graph_of(t):
-    """The interactive report of what a trace has found, as a page."""
+def _graph_of(t, name):
+    """The interactive report of what a trace of the cell in the file `name` has found, as a page."""
+    from heapledger.command._kinds import Kinds
     from heapledger.report import _data, _page, _subject
 
     capture = _make_capture(t.leaked, t.peak, t.allocated)
-    subject = _subject.Subject("one", [capture], ["cell"], MOMENTS, is_long=False)
-    return _page.make("cell - heapledger", _data.to_text(_data.encode(subject, False)))
+    metadata = [capture.metadata]
+    subject = _subject.Subject("one", [capture], ["cell"], MOMENTS, is_long=False, metadata=metadata)
+    # What IPython allocates around the cell is folded, like all libraries.
+    options = _data.Options(Kinds(metadata, own=[name]), fold="libraries")
+    return _page.make("cell - heapledger", _data.to_text(_data.encode(subject, options)))
 
 
 def _growth_table(now, before, most):
@@ -186,7 +190,7 @@ class HeapledgerMagics(Magics):
             result = shell.run_cell(cell, store_history=False)
         is_known = t._leaked is not None
         if is_known and result.error_before_exec is None:
-            graph = None if options.no_graph or not result.success else _graph_of(t)
+            graph = None if options.no_graph or not result.success else _graph_of(t, name)
             display(_cell_table(t, name, options.top, graph))
         if not result.success:
             _raise_shown(shell, result)

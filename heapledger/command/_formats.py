@@ -139,3 +139,5 @@ FORMATS = {
     "csv": csv_table,
     "json": json_document,
 }
+# Those that draw graphs, which cut stacks would shred.
+JOINED = ("pprof", "speedscope", "collapsed")

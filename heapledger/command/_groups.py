@@ -2,7 +2,8 @@
 
 Lines, files and tracebacks are grouped as Snapshot.statistics does, and only those that are shown are made objects. The
 others are added up by keys that are made here for each line, of which there are few. With `cumulative` a block counts
-once for a key, however often that is on its stack, so that no share exceeds 100 %.
+once for a key, however often that is on its stack, so that no share exceeds 100 %. What is folded (_folding.py) is a
+group of its own.
 """
 
 import heapq
@@ -72,30 +73,84 @@ def total(snapshot):
     return sum(one.size for one in found), sum(one.count for one in found)
 
 
-def groups(snapshot, by, cumulative, limit):
+def _sums(snapshot, imports, by, cumulative, folding):
+    """{key: (bytes, blocks)} of a snapshot without imports; what these take counts for the program's lines above them if
+    it is cumulative."""
+    key, hides, kind_of = _KEYS[by], folding.hides, folding.kinds.of
+
+    def shown(filename, line, function):
+        return None if hides(filename) else key(filename, line, function)
+
+    def own(filename, line, function):
+        return key(filename, line, function) if kind_of(filename) == "own" else None
+
+    sums = _sum_by(snapshot, shown, "all" if cumulative else "first" if folding.fold == "libraries" else "newest")
+    if None in sums:
+        sums[_names.ELSEWHERE] = sums.pop(None)
+    if cumulative and imports is not None:
+        above = _sum_by(imports, own, "all")
+        above.pop(None, None)
+        for one, (size, count) in above.items():
+            sums[one] = (sums[one][0] + size, sums[one][1] + count) if one in sums else (size, count)
+    return sums
+
+
+def _is_native(by, cumulative, folding):
+    return by in _NATIVE and not cumulative and (by == "traceback" or folding.fold != "libraries")
+
+
+def _with_imports(found, number, imports, limit, rank):
+    """Groups in the order of their ranks, and the number of them all, with that of imports among them."""
+    if imports is None:
+        return found, number
+    return sorted([*found, imports], key=rank)[:limit], number + 1
+
+
+def _rank(group):
+    return -group.size, -group.count
+
+
+def _rank_of_change(difference):
+    return -abs(difference.size_diff), -difference.size
+
+
+def groups(snapshot, by, cumulative, limit, folding):
     """([Group, ...], how many there are): the greatest come first."""
-    if by in _NATIVE and not cumulative:
-        found, number = _greatest(snapshot, None, _NATIVE[by], limit)
-        return [Group(_native_key(by, one.traceback), one.size, one.count) for one in found], number
-    sums = _sum_by(snapshot, _KEYS[by], cumulative)
-    best = heapq.nsmallest(limit, sums.items(), key=lambda item: (-item[1][0], -item[1][1], str(item[0])))
-    return [Group(key, *sum) for key, sum in best], len(sums)
+    rest, imports = folding.parts(snapshot)
+    size, count = total(imports) if imports is not None else (0, 0)
+    if _is_native(by, cumulative, folding):
+        best, number = _greatest(rest, None, _NATIVE[by], limit)
+        found = [Group(_native_key(by, one.traceback), one.size, one.count) for one in best]
+    else:
+        sums = _sums(rest, imports, by, cumulative, folding)
+        best = heapq.nsmallest(limit, sums.items(), key=lambda item: (-item[1][0], -item[1][1], str(item[0])))
+        found, number = [Group(key, *sum) for key, sum in best], len(sums)
+    return _with_imports(found, number, Group(_names.IMPORTS, size, count) if count else None, limit, _rank)
 
 
-def differences(old, new, by, cumulative, limit):
-    """([Difference, ...], how many there are): what has changed, the greatest changes first."""
-    if by in _NATIVE and not cumulative:
-        found, number = _greatest(new, old, _NATIVE[by], limit)
-        shown = [
-            Difference(_native_key(by, one.traceback), one.size, one.count, one.size_diff, one.count_diff)
-            for one in found
-        ]
-        return shown, number
-    before, after = (_sum_by(snapshot, _KEYS[by], cumulative) for snapshot in (old, new))
+def _changes(before, after):
+    """A Difference for each key that has changed."""
     found = []
     for key in before.keys() | after.keys():
         (old_size, old_count), (size, count) = before.get(key, (0, 0)), after.get(key, (0, 0))
         if (old_size, old_count) != (size, count):
             found.append(Difference(key, size, count, size - old_size, count - old_count))
-    best = heapq.nsmallest(limit, found, key=lambda one: (-abs(one.size_diff), -one.size, str(one.key)))
-    return best, len(found)
+    return found
+
+
+def differences(old, new, by, cumulative, limit, folding):
+    """([Difference, ...], how many there are): what has changed, the greatest changes first."""
+    parts = [folding.parts(old), folding.parts(new)]
+    folded = [{_names.IMPORTS: total(imports)} if imports is not None else {} for _, imports in parts]
+    if _is_native(by, cumulative, folding):
+        best, number = _greatest(parts[1][0], parts[0][0], _NATIVE[by], limit)
+        found = [
+            Difference(_native_key(by, one.traceback), one.size, one.count, one.size_diff, one.count_diff)
+            for one in best
+        ]
+    else:
+        changed = _changes(*(_sums(*part, by, cumulative, folding) for part in parts))
+        found = heapq.nsmallest(limit, changed, key=lambda one: (*_rank_of_change(one), str(one.key)))
+        number = len(changed)
+    (imported,) = _changes(*folded) or [None]
+    return _with_imports(found, number, imported, limit, _rank_of_change)

@@ -9,7 +9,7 @@ import sys
 import heapledger
 from heapledger import _capture
 from heapledger._metadata import MOMENTS
-from heapledger.command import Failure, _progress, _text
+from heapledger.command import Failure, _folding, _progress, _text
 
 NO_FRAMES = (("<no frames>", 0),)
 MANY_BYTES = 16 << 20  # less than a second
@@ -132,6 +132,12 @@ def merged(captures, filenames):
 def load(filenames):
     """The capture in these files; several are merged."""
     return merged(load_all(filenames), filenames)
+
+
+def load_folded(filenames, options):
+    """(capture, folding) of these files, as the options of _folding.add_options ask for."""
+    captures = load_all(filenames)
+    return merged(captures, filenames), _folding.of_captures(options.fold, captures)
 
 
 def snapshot_at(capture, moment=None):

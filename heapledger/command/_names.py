@@ -1,18 +1,15 @@
 """What allocations are grouped by, and what the groups are called.
 
 A key is a tuple: (file, line), (file,), (file, function), (package,), or for tracebacks a tuple of (file, line,
-function), the oldest frame first. A function that is not known is None.
+function), the oldest frame first. A function that is not known is None. IMPORTS and ELSEWHERE are keys of any kind.
 """
 
-import re
-
-from heapledger.command import _text
+from heapledger.command import _kinds, _text
 
 KEYS = ("line", "file", "function", "traceback", "package")
+IMPORTS = ("[imports]",)
+ELSEWHERE = ("[no line of your code]",)
 
-_LIBRARY = re.compile(r"/(?:site|dist)-packages/([^/]+)")
-_STDLIB = re.compile(r"/lib(?:64)?/python\d+(?:\.\d+)?t?(?:/lib-dynload)?/([^/]+)")
-_FROZEN = re.compile(r"<frozen ([^.>]+)")
 _ID_DIGITS = 10
 _MOST_OF_A_FUNCTION = 60  # characters
 _MODULUS = (1 << 61) - 1
@@ -22,7 +19,7 @@ _BASE = 0x1B5A_95C6_2F0D_3E17 % _MODULUS
 def package_of(filename):
     """The package that a file belongs to: for libraries and the standard library the one that is imported by name, for
     all other files their folder, as nothing tells where their packages begin."""
-    found = _LIBRARY.search(filename) or _STDLIB.search(filename) or _FROZEN.match(filename)
+    found = _kinds.LIBRARY.search(filename) or _kinds.STDLIB.search(filename) or _kinds.FROZEN.match(filename)
     if found is not None:
         name = found.group(1)
         return name.split(".", 1)[0] if name.endswith((".py", ".pyc", ".so")) else name
@@ -69,8 +66,15 @@ class Ids:
         return f"{number:016x}"[-_ID_DIGITS:]
 
 
+def is_folded(key):
+    """Whether the key is that of a group which stands for many."""
+    return key in (IMPORTS, ELSEWHERE)
+
+
 def label(by, key):
     """A key in one line of text; of a traceback, the newest frame."""
+    if is_folded(key):
+        return key[0]
     if by == "traceback":
         return frame_label(key[-1])
     if by == "line":
@@ -97,6 +101,8 @@ def function_label(function):
 
 def as_json(by, key):
     """The members of a JSON object that say what a group is."""
+    if is_folded(key):
+        return {"folded": "imports" if key == IMPORTS else "elsewhere"}
     if by == "traceback":
         return {"id": Ids().of(key), "frames": [frame_as_json(frame) for frame in key]}
     if by == "line":

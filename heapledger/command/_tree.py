@@ -1,6 +1,8 @@
 """The call tree of one or several snapshots: their stacks as paths from the oldest frame down.
 
-Nodes are in preorder: node 0 is the root, which is no frame, and a node is followed by all that is below it.
+Nodes are in preorder: node 0 is the root, which is no frame, and a node is followed by all that is below it. In a tree
+that is `joined`, stacks which were cut at the frame limit are below joints (src/core/tree.h): nodes with the file
+_kinds.CUT, whose parents are a guess.
 """
 
 import functools
@@ -16,8 +18,8 @@ class CallTree:
     What is gone through as a whole is a list, made when it is asked for; of the rest only a few nodes are looked at.
     """
 
-    def __init__(self, snapshots):
-        parents, nodes, ends, locations, sums = _call_tree(tuple(snapshots))
+    def __init__(self, snapshots, joined=False):
+        parents, nodes, ends, locations, sums = _call_tree(tuple(snapshots), joined)
         self.locations = locations[1:]
         self._parents, self._nodes, self._ends = (memoryview(one).cast("I") for one in (parents, nodes, ends))
         self._sums = [[memoryview(numbers).cast("Q") for numbers in one] for one in sums]
@@ -46,6 +48,10 @@ class CallTree:
         while child < end:
             yield child
             child = self._ends[child]
+
+    def place(self, node):
+        """1 + the place in `locations` of a node."""
+        return self._nodes[node]
 
     def location(self, node):
         """(file, line, function) of a node that is not the root."""

@@ -4,10 +4,11 @@ Files may come from different processes; what they name alike is compared. Group
 new, those that only the old one has are marked gone.
 """
 
-from heapledger.command import _groups, _inputs, _names, _table, _text, top
+from heapledger.command import _folding, _groups, _inputs, _names, _table, _text, top
 
 EXAMPLE = """\
   heapledger diff before.hlsnap after.hlsnap
+  heapledger diff before.hlsnap after.hlsnap --mine
   heapledger diff before.hlsnap after.hlsnap --by function --cumulative -n 20"""
 
 
@@ -19,13 +20,14 @@ def add_arguments(parser):
 
 
 def select(options):
-    """(moment, snapshots of the files): of the first moment that both have, unless one was asked for."""
+    """(moment, snapshots of the files, folding): of the first moment that both have, unless one was asked for."""
     names = [options.old, options.new]
     captures = _inputs.load_all(names)
+    folding = _folding.of_captures(options.fold, captures)
     for moment in _inputs.MOMENTS if options.moment is None else (options.moment,):
         snapshots = [getattr(capture, moment) for capture in captures]
         if None not in snapshots:
-            return moment, [_inputs.filtered(snapshot, options) for snapshot in snapshots]
+            return moment, [_inputs.filtered(snapshot, options) for snapshot in snapshots], folding
     wanted = "a moment in common" if options.moment is None else f"both a snapshot of the moment '{options.moment}'"
     has = [f"{_text.printable(name)}: {', '.join(one.moments)}" for name, one in zip(names, captures, strict=True)]
     raise _inputs.Failure(f"the files do not have {wanted}; {'; '.join(has)}")
@@ -33,9 +35,9 @@ def select(options):
 
 def run(options):
     top.check_view(options)
-    moment, (old, new) = select(options)
+    moment, (old, new), folding = select(options)
     (old_size, old_count), (size, count) = _groups.total(old), _groups.total(new)
-    shown, number = _groups.differences(old, new, options.by, options.cumulative, options.number)
+    shown, number = _groups.differences(old, new, options.by, options.cumulative, options.number, folding)
     described = top.Described(options)
     if options.json:
         keys = ("size", "count", "size_diff", "count_diff", "mark")
@@ -45,6 +47,7 @@ def run(options):
                 "moment": moment,
                 "by": options.by,
                 "cumulative": options.cumulative,
+                "fold": options.fold,
                 "old": {"size": old_size, "count": old_count},
                 "new": {"size": size, "count": count},
                 "number_of_groups": number,
@@ -63,7 +66,7 @@ def run(options):
             _text.count(one.count_diff, sign=True),
             _text.size(one.size),
             one.mark,
-            *([ids.of(one.key)] if ids is not None else []),
+            *([top.traceback_id(ids, one.key)] if ids is not None else []),
             described.text(one.key),
         ]
         for one in shown

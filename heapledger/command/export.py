@@ -3,6 +3,9 @@
 pprof has the sample types inuse_space and inuse_objects (alive), peak_space and peak_objects, alloc_space and
 alloc_objects (allocated since tracing began); speedscope has a profile for each, csv and json have columns or members.
 Collapsed stacks are of one moment, that of --moment. Moments that the file does not have are left out.
+
+Stacks that were cut at the frame limit begin, for pprof, speedscope and collapsed, with the frames that most likely
+called them, and a frame [cut stacks, joined by a guess] after those; csv and json have them as they are.
 """
 
 import os
@@ -30,9 +33,8 @@ def encode(capture, options):
     snapshots = {name: _inputs.filtered(getattr(capture, name), options) for name in capture.moments}
     title = os.path.basename(os.fsdecode(options.files[0]))
     write = _formats.FORMATS[options.format]
-    return write(
-        _formats.Exported(CallTree(list(snapshots.values())), list(snapshots), chosen, capture.metadata, title)
-    )
+    tree = CallTree(list(snapshots.values()), joined=options.format in _formats.JOINED)
+    return write(_formats.Exported(tree, list(snapshots), chosen, capture.metadata, title))
 
 
 def run(options):

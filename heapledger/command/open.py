@@ -27,7 +27,8 @@ def run(options):
 
     subject = _subject.load(options.files, options.way)
     with _progress.show("adding up the stacks", 1, subject.is_long):
-        pieces = _server.Pieces(report.title_of(subject, options.confidential), subject, options.confidential)
+        title = report.title_of(subject, options.confidential)
+        pieces = _server.Pieces(title, subject, report.page_options(subject, options))
     try:
         server = _server.Server(pieces, options.port)
     except OSError as error:

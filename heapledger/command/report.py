@@ -7,7 +7,7 @@ are of one process, else their sum.
 import os
 import sys
 
-from heapledger.command import _inputs, _outputs, _progress, _text
+from heapledger.command import _folding, _inputs, _kinds, _outputs, _progress, _text
 
 EXAMPLE = """\
   heapledger report program.hlsnap -o report.html
@@ -40,8 +40,10 @@ def add_way(parser):
     parser.add_argument(
         "--confidential",
         action="store_true",
-        help="replace the names of files and functions, leave out command, host, process and version",
+        help="replace the names of files and functions, leave out source, command, host, process and version",
     )
+    parser.add_argument("--no-source", action="store_true", help="leave out the text of the lines")
+    _folding.add_options(parser)
 
 
 def add_arguments(parser):
@@ -50,6 +52,14 @@ def add_arguments(parser):
         "-o", "--output", metavar="PAGE", default=DEFAULT, help=f"the file to write; - is stdout (default: {DEFAULT})"
     )
     add_way(parser)
+
+
+def page_options(subject, options):
+    """What the page is to show, from the options of add_way."""
+    from heapledger.report import _data
+
+    sources = not (options.no_source or options.confidential)
+    return _data.Options(_kinds.Kinds(subject.metadata), options.fold, options.confidential, sources)
 
 
 def title_of(subject, confidential):
@@ -66,7 +76,7 @@ def run(options):
     _outputs.refuse_inputs(options.output, options.files)
     subject = _subject.load(options.files, options.way)
     with _progress.show("adding up the stacks", 1, subject.is_long):
-        encoded = _data.to_text(_data.encode(subject, options.confidential))
+        encoded = _data.to_text(_data.encode(subject, page_options(subject, options)))
     page = _page.make(title_of(subject, options.confidential), encoded)
     data = page.encode("utf-8", "replace")
     _outputs.write(options.output, data)

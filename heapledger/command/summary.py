@@ -1,19 +1,22 @@
-"""Show totals, the peak, what holds most, and how the memory that was traced compares with the process's.
+"""Show totals, the peak, the lines of your code that hold most, and traced memory against the process's.
 
-The system counts more than what was traced: the interpreter's own memory, that of native libraries, what allocators
-keep for later, and heapledger's tables. The last table says how much each of these was when the file was written.
+A line of yours holds what it has allocated itself and what the libraries that it called have; imports are left out. The
+system counts more than what was traced: the interpreter's own memory, that of native libraries, what allocators keep
+for later, and heapledger's tables. The last table says how much each of these was when the snapshot was taken.
 """
 
 import os
 import time
 
-from heapledger.command import _groups, _inputs, _names, _table, _text
+from heapledger.command import _fix, _folding, _groups, _inputs, _kinds, _names, _resident, _table, _text
+from heapledger.command._resident import number
 
 EXAMPLE = """\
   heapledger summary app.hlsnap
   heapledger summary worker-*.hlsnap --json"""
 
 PACKAGES = 5
+MUCH_HIGHER = 1.5
 
 
 def add_arguments(parser):
@@ -28,63 +31,6 @@ def moments(capture):
         size, count = _groups.total(getattr(capture, name))
         found[name] = {"size": size, "count": count}
     return found
-
-
-def number(value):
-    """A size as files have it, which anybody may have written; None if it is not one."""
-    return value if type(value) is int and 0 <= value < 2**63 else None
-
-
-def part(mapping, key):
-    return mapping.get(key) if isinstance(mapping, dict) else None
-
-
-def resident(metadata):
-    """{"rss": ..., "parts": {name: bytes}} of one process; None where the file does not say it."""
-    process = part(metadata, "process_at_dump")
-    pages = part(process, "pages")
-    rss = number(part(pages, "Rss"))
-    at_dump = rss is not None
-    if not at_dump:
-        rss = number(part(metadata, "rss"))
-    traced = number(part(metadata, "traced"))
-    if rss is None or traced is None:
-        return None
-    tables = number(part(part(process, "tables"), "total")) if at_dump else None
-    if tables is None:
-        tables = number(part(metadata, "tables")) or 0
-    parts = {"traced": traced, "tables": tables}
-    anonymous = number(part(pages, "Anonymous"))
-    if at_dump and anonymous is not None:
-        parts["files"] = max(rss - anonymous, 0)
-    heap, arenas = part(process, "malloc"), number(part(process, "pymalloc_arenas"))
-    used, mapped, free = (number(part(heap, key)) for key in ("used", "mapped", "free"))
-    if at_dump and None not in (used, mapped, free):
-        parts["untraced"] = (arenas or 0) + used + mapped - traced
-        parts["free"] = free
-    parts["other"] = rss - sum(parts.values())
-    return {"rss": rss, "parts": parts}
-
-
-EXPLANATIONS = {
-    "traced": ("traced", "blocks in the ledger when the snapshot was taken"),
-    "tables": ("heapledger", "our own tables, which go when tracing stops"),
-    "files": ("mapped files", "code and data of the interpreter and its libraries"),
-    "untraced": ("not traced", "in the interpreter's arenas and the C heap: from before tracing, of native code, gaps"),
-    "free": ("free in the C heap", "kept by malloc for later"),
-    "other": ("other", "stacks of threads, memory mapped by libraries; negative: obtained, but never touched"),
-}
-
-
-def add_residents(found):
-    """The sum of several processes'; None if not all are known."""
-    if not found or None in found:
-        return None
-    names = [name for name in EXPLANATIONS if all(name in one["parts"] for one in found)]
-    rss = sum(one["rss"] for one in found)
-    parts = {name: sum(one["parts"][name] for one in found) for name in names if name != "other"}
-    parts["other"] = rss - sum(parts.values())
-    return {"rss": rss, "parts": parts}
 
 
 def describe_process(metadata):
@@ -104,6 +50,13 @@ def describe_process(metadata):
     if limit is not None:
         said.append(_text.plural(limit, "frame"))
     return ", ".join(said)
+
+
+def moments_to_fix(totals):
+    """What is alive, and the peak where that was much higher."""
+    first = next(iter(totals))
+    is_higher = first == "live" and "peak" in totals and totals["peak"]["size"] > MUCH_HIGHER * totals["live"]["size"]
+    return [first, "peak"] if is_higher else [first]
 
 
 def show_moments(totals):
@@ -130,7 +83,7 @@ def show_resident(memory, several):
     columns = [_table.Column("size", "bold"), _table.Column("share"), _table.Column("resident memory", prose=True)]
     note = ", pages that processes share counted for each" if several else ""
     rows = [[_text.size(memory["rss"]), _text.share(1, 1), f"all that the system counts (RSS){note}"]]
-    for name, (title, meaning) in EXPLANATIONS.items():
+    for name, (title, meaning) in _resident.EXPLANATIONS.items():
         if name in memory["parts"]:
             size = memory["parts"][name]
             rows.append([_text.size(size), _text.share(size, memory["rss"]), f"{title}: {meaning}"])
@@ -142,9 +95,11 @@ def run(options):
     capture = _inputs.merged(captures, options.files)
     totals = moments(capture)
     moment, snapshot = _inputs.snapshot_at(capture)
-    shown, _ = _groups.groups(snapshot, "package", False, PACKAGES)
     metadata = [one.metadata for one in captures]
-    memory = add_residents([resident(one) for one in metadata])
+    kinds = _kinds.Kinds(metadata)
+    shown, _ = _groups.groups(snapshot, "package", False, PACKAGES, _folding.Folding("nothing", kinds))
+    fixes = [_fix.find(name, getattr(capture, name), kinds) for name in moments_to_fix(totals)]
+    memory = _resident.add_residents([_resident.resident(one) for one in metadata])
     # What got lost is missing everywhere else.
     lost = sum(number(one.get("lost_records")) or 0 for one in metadata)
     if options.json:
@@ -152,6 +107,7 @@ def run(options):
             {
                 "files": [os.fsdecode(name) for name in options.files],
                 "moments": totals,
+                "lines": {one.moment: one.as_json() for one in fixes},
                 "lost_records": lost,
                 "packages": [{"package": one.key[0], "size": one.size, "count": one.count} for one in shown],
                 "resident": memory,
@@ -166,6 +122,9 @@ def run(options):
         _table.show(f"{_text.printable(os.fsdecode(filename))}{': ' * bool(said)}{said}")
     _table.show()
     show_moments(totals)
+    for one in fixes:
+        _table.show()
+        one.show([os.fsdecode(name) for name in options.files])
     _table.show()
     show_packages(shown, totals[moment]["size"])
     if memory is not None:

@@ -1,13 +1,15 @@
 """Show what holds the most memory, by line, file, function, traceback or package.
 
 A line's memory is what its own code has allocated; with --cumulative, also what the functions that it called have.
+With --mine only lines of your own code are shown, each with what the libraries that it called have allocated for it.
 Several files, such as those of many processes, are merged. A traceback's number is for heapledger show.
 """
 
-from heapledger.command import _arguments, _groups, _inputs, _names, _sources, _table, _text
+from heapledger.command import _arguments, _folding, _groups, _inputs, _names, _sources, _table, _text
 
 EXAMPLE = """\
   heapledger top app.hlsnap
+  heapledger top app.hlsnap --mine
   heapledger top app.hlsnap --peak --by package
   heapledger top worker-*.hlsnap --include '*/myapp/*' --cumulative -n 30"""
 
@@ -21,9 +23,15 @@ def add_view(parser):
     parser.add_argument("--cumulative", action="store_true", help="count what callees allocated too; not by traceback")
     parser.add_argument("--no-source", action="store_true", help="do not look for the lines' source")
     parser.add_argument("--json", action="store_true", help="write JSON")
+    _folding.add_options(parser)
+    parser.set_defaults(fold=None)
 
 
 def check_view(options):
+    if options.fold == "libraries" and options.by == "traceback":
+        raise _inputs.Failure("--mine does not go with --by traceback, which shows whole tracebacks")
+    if options.fold is None:
+        options.fold = "nothing" if options.by == "traceback" else "imports"
     if options.cumulative and options.by == "traceback":
         raise _inputs.Failure("--cumulative does not go with --by traceback: a traceback has no callees")
 
@@ -46,6 +54,8 @@ class Described:
 
     def text(self, key):
         lines = [_names.label(self._by, key)]
+        if _names.is_folded(key):
+            return lines[0]
         if self._by in ("line", "traceback"):
             filename, number = key[:2] if self._by == "line" else key[-1][:2]
             source = self.source(filename, number)
@@ -58,9 +68,13 @@ class Described:
 
     def json(self, key):
         described = _names.as_json(self._by, key)
-        if self._by == "line" and self._sources is not None:
+        if self._by == "line" and self._sources is not None and not _names.is_folded(key):
             described["source"] = self.source(*key)
         return described
+
+
+def traceback_id(ids, key):
+    return "" if _names.is_folded(key) else ids.of(key)
 
 
 def rest(options, number):
@@ -70,9 +84,10 @@ def rest(options, number):
 
 def run(options):
     check_view(options)
-    moment, snapshot = _inputs.select(_inputs.load(options.files), options)
+    capture, folding = _inputs.load_folded(options.files, options)
+    moment, snapshot = _inputs.select(capture, options)
     size, count = _groups.total(snapshot)
-    shown, number = _groups.groups(snapshot, options.by, options.cumulative, options.number)
+    shown, number = _groups.groups(snapshot, options.by, options.cumulative, options.number, folding)
     described = Described(options)
     if options.json:
         groups = [{**described.json(one.key), "size": one.size, "count": one.count} for one in shown]
@@ -81,6 +96,7 @@ def run(options):
                 "moment": moment,
                 "by": options.by,
                 "cumulative": options.cumulative,
+                "fold": options.fold,
                 "total": {"size": size, "count": count},
                 "number_of_groups": number,
                 "groups": groups,
@@ -97,7 +113,7 @@ def run(options):
             _text.size(one.size),
             _text.share(one.size, size),
             _text.count(one.count),
-            *([ids.of(one.key)] if ids is not None else []),
+            *([traceback_id(ids, one.key)] if ids is not None else []),
             described.text(one.key),
         ]
         for one in shown

@@ -1,14 +1,17 @@
 """Show the call tree: how much memory was allocated by each line and all that it called.
 
 What has less than --threshold per cent of the whole is folded into one line, or left out where that has less, too. A
-call that is its caller's only one stands below it without being indented.
+call that is its caller's only one stands below it without being indented. What importing modules takes is one line.
+
+Stacks that were cut at the frame limit stand below the line that most likely called them, marked as a guess.
 """
 
-from heapledger.command import _arguments, _inputs, _names, _sources, _table, _text
+from heapledger.command import _arguments, _folding, _groups, _inputs, _kinds, _names, _sources, _table, _text
 from heapledger.command._tree import CallTree
 
 EXAMPLE = """\
   heapledger tree app.hlsnap
+  heapledger tree app.hlsnap --mine
   heapledger tree app.hlsnap --peak --threshold 0.5 --depth 40"""
 
 
@@ -26,108 +29,155 @@ def add_arguments(parser):
     )
     parser.add_argument("--source", action="store_true", help="show the source of the lines too")
     parser.add_argument("--json", action="store_true", help="write JSON")
+    _folding.add_options(parser)
     _inputs.add_selection(parser)
 
 
+class Frame:
+    """A line of the picture: nodes of the tree at one place, several where frames between them are hidden."""
+
+    __slots__ = ("count", "location", "nodes", "size")
+
+    def __init__(self, location, nodes, size, count):
+        self.location = location  # (file, line, function), None for the root; a text for what is folded
+        self.nodes = nodes
+        self.size = size
+        self.count = count
+
+
 class View:
-    """The tree as it is shown: what is below the threshold is folded."""
+    """The tree as it is shown: what is below the threshold, or too deep, is folded."""
 
-    def __init__(self, tree, options):
-        self.tree = tree
-        self.sizes, self.counts = tree.sizes[0], tree.counts[0]
-        self.least = self.sizes[0] * options.threshold / 100
-        self.depth = options.depth
+    def __init__(self, snapshot, options, folding):
+        rest, imports = folding.parts(snapshot)
+        self._tree = CallTree([rest], joined=True)
+        self._hidden = [False, *[folding.hides(filename) for filename, _, _ in self._tree.locations]]
+        self._sizes, self._counts = self._tree.sizes[0], self._tree.counts[0]
+        self.imports = Frame(_names.IMPORTS[0], (), *(_groups.total(imports) if imports is not None else (0, 0)))
+        self.root = Frame(None, (0,), self._sizes[0] + self.imports.size, self._counts[0] + self.imports.count)
+        self.least = self.root.size * options.threshold / 100
+        self._depth = options.depth
 
-    def below(self, node, depth):
-        """(nodes to show, the greatest first; number, size and count of those to fold)"""
-        sizes, counts = self.sizes, self.counts
-        nodes = [child for child in self.tree.children(node) if counts[child]]
-        shown = [child for child in nodes if sizes[child] >= self.least] if depth < self.depth else []
-        shown.sort(key=lambda child: (-sizes[child], -counts[child], child))
-        kept = set(shown)
-        folded = [child for child in nodes if child not in kept]
-        return shown, (len(folded), sum(sizes[one] for one in folded), sum(counts[one] for one in folded))
+    def _calls(self, frame):
+        found, waiting = {}, list(frame.nodes)
+        while waiting:
+            for node in self._tree.children(waiting.pop()):
+                place = self._tree.place(node)
+                if not self._counts[node]:
+                    continue
+                if self._hidden[place]:
+                    waiting.append(node)  # its calls are its caller's
+                else:
+                    found.setdefault(place, []).append(node)
+        for nodes in found.values():
+            size, count = (sum(sums[node] for node in nodes) for sums in (self._sizes, self._counts))
+            yield Frame(self._tree.location(nodes[0]), nodes, size, count)
+
+    def below(self, frame, depth):
+        """(frames to show, the greatest first; number, size and count of those to fold)"""
+        frames = list(self._calls(frame))
+        if frame is self.root and self.imports.count:
+            frames.append(self.imports)
+        kept = [one for one in frames if one.size >= self.least] if depth < self._depth else []
+        kept.sort(key=lambda one: (-one.size, -one.count, min(one.nodes, default=0)))
+        number = len(frames) - len(kept)
+        size, count = (
+            sum(getattr(one, what) for one in frames) - sum(getattr(one, what) for one in kept)
+            for what in ("size", "count")
+        )
+        return kept, (number, size, count)
 
 
 def lines(view):
-    """(node, guide before it) in the order of the picture; a triple instead of the node for what is folded."""
-    waiting = [(0, 0, "", "")]
+    """(frame, guide before it) in the order of the picture."""
+    waiting = [(view.root, 0, "", "")]
     while waiting:
-        node, depth, guide, indent = waiting.pop()
-        yield node, guide
-        if isinstance(node, tuple):
-            continue
-        shown, folded = view.below(node, depth)
-        entries = [*shown, *([folded] if folded[0] and folded[1] >= view.least else [])]
+        frame, depth, guide, indent = waiting.pop()
+        yield frame, guide
+        shown, (number, size, count) = view.below(frame, depth)
+        entries = list(shown)
+        if number and size >= view.least:
+            entries.append(Frame(f"{_text.plural(number, 'call')} folded", (), size, count))
+        top = frame is view.root
         if len(entries) == 1:
-            waiting.append((entries[0], depth + 1, indent + ("└ " if node == 0 else "  "), indent + "  " * (node == 0)))
+            waiting.append((entries[0], depth + 1, indent + ("└ " if top else "  "), indent + "  " * top))
             continue
-        for number in range(len(entries) - 1, -1, -1):
-            last = number == len(entries) - 1
+        for place in range(len(entries) - 1, -1, -1):
+            last = place == len(entries) - 1
             waiting.append(
-                (entries[number], depth + 1, indent + ("└ " if last else "├ "), indent + ("  " if last else "│ "))
+                (entries[place], depth + 1, indent + ("└ " if last else "├ "), indent + ("  " if last else "│ "))
             )
 
 
 def show(view, options):
-    whole = view.sizes[0]
     sources = _sources.Sources()
     rows = []
-    for node, guide in lines(view):
-        if isinstance(node, tuple):
-            number, size, count = node
-            text, style = f"{_text.plural(number, 'call')} folded", "dim"
-        else:
-            size, count, style = view.sizes[node], view.counts[node], ""
-            text = "all" if node == 0 else describe(view.tree.location(node))
-            if options.source and node:
-                source = sources.line(*view.tree.location(node)[:2])
-                text += f"    {source}" if source else ""
-        rows.append([_text.share(size, whole), _text.size(size), _text.count(count), (guide + text, style)])
+    for frame, guide in lines(view):
+        style, text = "", describe(frame.location)
+        if isinstance(frame.location, str):
+            style = "dim"
+        elif options.source and frame is not view.root:
+            source = sources.line(*frame.location[:2])
+            text += f"    {source}" if source else ""
+        share, size, count = _text.share(frame.size, view.root.size), _text.size(frame.size), _text.count(frame.count)
+        rows.append([share, size, count, (guide + text, style)])
     columns = [_table.Column("share", "bold"), _table.Column("size"), _table.Column("blocks")]
     _table.show_table([*columns, _table.Column("call", right=False)], rows)
 
 
 def describe(location):
+    if location is None:
+        return "all"
+    if isinstance(location, str):
+        return location
     filename, line, function = location
     where = _names.place_label(filename, line)
+    if filename == _kinds.CUT:
+        return function
     return f"{_names.function_label(function)}  {where}" if function else where
 
 
 def as_json(view):
     """Nested objects, built from the bottom: deep trees need no deep recursion here."""
-    order = [(node, depth) for node, depth in walk(view)]
     made = {}
-    for node, depth in reversed(order):
-        shown, (number, size, count) = view.below(node, depth)
-        one = {"size": view.sizes[node], "count": view.counts[node]}
-        if node:
-            one = {**_names.frame_as_json(view.tree.location(node)), **one}
-        one["children"] = [made.pop(child) for child in shown]
+    for frame, depth in reversed(list(walk(view))):
+        shown, (number, size, count) = view.below(frame, depth)
+        one = {"size": frame.size, "count": frame.count}
+        if isinstance(frame.location, str):
+            one = {"imports": True, **one}
+        elif frame is not view.root:
+            one = {**_names.frame_as_json(frame.location), **one}
+        one["children"] = [made.pop(key_of(child)) for child in shown]
         if number:
             one["folded"] = {"number": number, "size": size, "count": count}
-        made[node] = one
-    return made[0]
+        made[key_of(frame)] = one
+    return made[key_of(view.root)]
+
+
+def key_of(frame):
+    return tuple(frame.nodes)
 
 
 def walk(view):
-    waiting = [(0, 0)]
+    waiting = [(view.root, 0)]
     while waiting:
-        node, depth = waiting.pop()
-        yield node, depth
-        waiting += [(child, depth + 1) for child in view.below(node, depth)[0]]
+        frame, depth = waiting.pop()
+        yield frame, depth
+        waiting += [(child, depth + 1) for child in view.below(frame, depth)[0]]
 
 
 def run(options):
-    moment, snapshot = _inputs.select(_inputs.load(options.files), options)
-    view = View(CallTree([snapshot]), options)
+    capture, folding = _inputs.load_folded(options.files, options)
+    moment, snapshot = _inputs.select(capture, options)
+    view = View(snapshot, options, folding)
     if options.json:
-        _table.show_json({"moment": moment, "threshold": options.threshold, "root": as_json(view)})
+        document = {"moment": moment, "threshold": options.threshold, "fold": options.fold, "root": as_json(view)}
+        _table.show_json(document)
         return 0
-    if view.counts[0]:
+    if view.root.count:
         show(view, options)
     else:
         _table.show(_inputs.nothing(options))
     _table.show()
-    _table.show(f"{moment}: {_text.size(view.sizes[0])} in {_text.plural(view.counts[0], 'block')}")
+    _table.show(f"{moment}: {_text.size(view.root.size)} in {_text.plural(view.root.count, 'block')}")
     return 0

@@ -2,7 +2,7 @@
 
     u32        length of the header
     header     JSON: what is text, and for each array [length, bytes of a number]
-    arrays     of the tree: depth and location of each node in preorder; file, line and function of each location
+    arrays     of the tree: depth and location of each node in preorder; file, line, function, source of each location
                of each column, which is what one capture has at one moment: nodes (as distances), and their own bytes
                and own blocks. A whole column has all nodes with blocks of their own; any other has those that differ
                from the column of the capture before
@@ -15,6 +15,7 @@ which is what makes them small. Names are in the header and nowhere else, so no 
 """
 
 import base64
+import dataclasses
 import json
 import sys
 import zlib
@@ -23,11 +24,23 @@ from itertools import compress
 from operator import ne
 
 from heapledger._ledger import _call_tree
+from heapledger.command import _kinds, _resident, _sources, _text
 from heapledger.command._names import package_of
 from heapledger.report import _names
 
-_METADATA = ("command", "host", "pid", "python", "time", "traced", "peak", "rss", "tables", "lost_records")
+_METADATA = ("command", "host", "pid", "python", "time", "peak", "rss", "lost_records")
 _CONFIDENTIAL = ("command", "host", "pid", "python")
+_LONGEST_SOURCE = 160  # characters of a line
+
+
+@dataclasses.dataclass
+class Options:
+    """What a page shows of its subject."""
+
+    kinds: _kinds.Kinds
+    fold: str = "imports"  # one of _folding.FOLDS, to begin with
+    confidential: bool = False  # no names
+    sources: bool = True  # the text of lines
 
 
 def _planes(numbers):
@@ -46,7 +59,7 @@ class Tree:
     """The call tree of some snapshots as arrays. sums[i] is (own bytes, own blocks, bytes, blocks)."""
 
     def __init__(self, snapshots):
-        parents, locations, _, self.names, sums = _call_tree(tuple(snapshots))
+        parents, locations, _, self.names, sums = _call_tree(tuple(snapshots), True)
         self.parents = array("I", parents)
         self.locations = array("I", locations)
         self.sums = [tuple(array("Q", data) for data in column) for column in sums]
@@ -77,33 +90,55 @@ def _number(table, value):
     return table.setdefault(value, len(table))
 
 
-def _names_of(tree, confidential):
+def _sources_of(tree):
+    """(texts, the number of each location's) of the lines that the locations name, where their files are there."""
+    sources, texts, numbers = _sources.Sources(), {"": 0}, array("I", [0])
+    for filename, line, _ in tree.names[1:]:
+        numbers.append(_number(texts, _text.shorten(sources.line(filename, line), _LONGEST_SOURCE)))
+    return list(texts), numbers
+
+
+def _names_of(tree, options):
     """(header fields, arrays) for the locations, of which the first is the root."""
     files, functions = {}, {None: 0}
     places = [(_number(files, name[0]), name[1], _number(functions, name[2])) for name in tree.names[1:]]
     places.insert(0, (0, 0, 0))
-    kinds = [_names.KINDS.index(_names.kind_of(name)) for name in files]
+    kinds = [_kinds.KINDS.index(options.kinds.of(name)) for name in files]
     packages = [package_of(name) for name in files]
     shown_files, shown_functions = list(files), ["", *list(functions)[1:]]
-    if confidential:
+    if options.sources:
+        sources, source_numbers = _sources_of(tree)
+    else:
+        sources, source_numbers = [""], array("I", [0] * len(tree.names))
+    if options.confidential:
         pseudonyms = _names.Pseudonyms()
-        shown_files = [f"{pseudonyms.of('file', name)}.py" for name in shown_files]
+        cut = _kinds.KINDS.index("cut")
+        shown_files = [
+            name if kind == cut else f"{pseudonyms.of('file', name)}.py"
+            for name, kind in zip(shown_files, kinds, strict=True)
+        ]
         packages = [pseudonyms.of("package", name) for name in packages]
-        shown_functions = ["", *(pseudonyms.of("function", name) for name in shown_functions[1:])]
+        joints = {functions[name[2]] for name in tree.names[1:] if name[0] == _kinds.CUT}
+        shown_functions = [
+            name if not name or number in joints else pseudonyms.of("function", name)
+            for number, name in enumerate(shown_functions)
+        ]
     fields = {
         "files": shown_files,
         "functions": shown_functions,
-        "kinds": list(_names.KINDS),
+        "sources": sources,
+        "kinds": list(_kinds.KINDS),
         "kindOfFile": kinds,
         "packageOfFile": packages,
     }
-    return fields, [array("I", column) for column in zip(*places, strict=True)]
+    return fields, [*(array("I", column) for column in zip(*places, strict=True)), source_numbers]
 
 
 def _describe(capture, label, confidential):
     """What the page says of a capture."""
     metadata = capture.metadata
     said = {name: metadata.get(name) for name in _METADATA}
+    said["resident"] = _resident.resident(metadata)
     if isinstance(said["python"], str):
         said["python"] = said["python"].split(" ", 1)[0]
     if isinstance(said["time"], int):
@@ -114,12 +149,15 @@ def _describe(capture, label, confidential):
     return {"label": label, **said}
 
 
-def _header(subject, tree, confidential):
+def _header(subject, tree, options):
     """(fields of the header, arrays) of the tree, without columns."""
-    fields, names = _names_of(tree, confidential)
+    confidential = options.confidential
+    fields, names = _names_of(tree, options)
     fields["mode"] = subject.mode
     fields["moments"] = list(subject.moments)
     fields["confidential"] = confidential
+    fields["fold"] = options.fold
+    fields["resident"] = _resident.EXPLANATIONS
     fields["captures"] = [
         _describe(capture, label, confidential) for capture, label in zip(subject.captures, subject.labels, strict=True)
     ]
@@ -138,10 +176,11 @@ def _pack(fields, arrays):
     return b"".join([*pieces, compressor.flush()])
 
 
-def encode(subject, confidential=False):
+def encode(subject, options=None):
     """All of the subject, for a page that has everything in it."""
+    options = options or Options(_kinds.Kinds(subject.metadata))
     tree = Tree(subject.snapshots)
-    fields, arrays = _header(subject, tree, confidential)
+    fields, arrays = _header(subject, tree, options)
     fields["columns"] = []
     for index, column in enumerate(tree.sums):
         is_whole = index % len(subject.captures) == 0
@@ -150,9 +189,10 @@ def encode(subject, confidential=False):
     return _pack(fields, arrays)
 
 
-def encode_tree(subject, tree, confidential=False):
+def encode_tree(subject, tree, options=None):
     """The tree for a page that asks for columns."""
-    fields, arrays = _header(subject, tree, confidential)
+    options = options or Options(_kinds.Kinds(subject.metadata))
+    fields, arrays = _header(subject, tree, options)
     return _pack({**fields, "columns": []}, arrays)
 
 

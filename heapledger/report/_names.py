@@ -1,27 +1,4 @@
-"""What kind of code a file holds, and pseudonyms for reports that must not tell names.
-
-The snapshot may come from another machine, so the file's name is all there is to go by.
-"""
-
-import re
-
-# In the order in which the page lists them.
-KINDS = ("own", "site-packages", "stdlib", "importlib", "other")
-
-_LIBRARY = re.compile(r"/(?:site|dist)-packages/")
-_IMPORTLIB = re.compile(r"<frozen (?:importlib|zipimport)|/lib(?:64)?/python\d+(?:\.\d+)?t?/importlib/")
-_STDLIB = re.compile(r"<frozen |/lib(?:64)?/python\d+(?:\.\d+)?t?/")
-
-
-def kind_of(filename):
-    """One of KINDS: the program's own code, installed packages, the standard library, imports, no file at all."""
-    if _LIBRARY.search(filename):
-        return "site-packages"
-    if _IMPORTLIB.search(filename):
-        return "importlib"
-    if _STDLIB.search(filename):
-        return "stdlib"
-    return "other" if filename.startswith("<") and filename.endswith(">") else "own"
+"""Pseudonyms for reports that must not tell names."""
 
 
 class Pseudonyms:

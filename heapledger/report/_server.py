@@ -27,10 +27,10 @@ _HEADERS = {
 class Pieces:
     """What there is to be had, each made once."""
 
-    def __init__(self, title, subject, confidential):
+    def __init__(self, title, subject, options):
         self._title = title
         self._subject = subject
-        self._confidential = confidential
+        self._options = options
         self._tree = _data.Tree(subject.snapshots)
         self._made = {}
         self._lock = threading.Lock()
@@ -57,7 +57,7 @@ class Pieces:
                 page = self._once("", lambda: _page.make(self._title, "", served=True).encode("utf-8", "replace"))
                 return "text/html; charset=utf-8", page
             if name == "tree":
-                make = lambda: _data.encode_tree(self._subject, self._tree, self._confidential)  # noqa: E731
+                make = lambda: _data.encode_tree(self._subject, self._tree, self._options)  # noqa: E731
                 return "application/octet-stream", self._once("tree", make)
             if name == "column":
                 return "application/octet-stream", self._column(dict(urllib.parse.parse_qsl(query)))

@@ -24,6 +24,7 @@ class Subject:
     labels: list  # a name for each: the file's
     moments: tuple  # those that all captures have
     is_long: bool  # whether adding up its stacks takes so long that somebody should be told
+    metadata: list  # of the files, also where one capture is the sum of many
 
     @property
     def snapshots(self):
@@ -76,6 +77,7 @@ def load(filenames, way=None):
         raise Failure(f"a difference is that of two files, not of {len(filenames)}")
     is_long = sum(map(_size_of, filenames)) > MANY_BYTES
     captures = _load_all(filenames, is_long or len(filenames) > MANY_FILES)
+    metadata = [capture.metadata for capture in captures]
     way = _choose(captures, way)
     labels = [os.path.basename(os.fsdecode(filename)) for filename in filenames]
     if len(captures) == 1:
@@ -90,4 +92,4 @@ def load(filenames, way=None):
     moments = tuple(name for name in _inputs.MOMENTS if all(getattr(capture, name) is not None for capture in captures))
     if not moments:
         raise Failure("the files have no moment in common")
-    return Subject(way, captures, labels, moments, is_long)
+    return Subject(way, captures, labels, moments, is_long, metadata)

@@ -288,11 +288,12 @@ PyObject *hl_greatest(PyObject *module, PyObject *args);
 
 /* --- tree.c --- */
 
-PyObject *hl_call_tree(PyObject *module, PyObject *snapshots);
+PyObject *hl_call_tree(PyObject *module, PyObject *args);
 
 /* --- sums.c --- */
 
 PyObject *hl_sum_by(PyObject *module, PyObject *args);
+PyObject *hl_split(PyObject *module, PyObject *args);
 
 /* --- selection.c --- */
 

@@ -293,22 +293,28 @@ PyMethodDef hl_functions[] = {
     {"_snapshot_facts", hl_files_facts, METH_O,
      PyDoc_STR("_snapshot_facts(snapshot, /)\n--\n\nWhat its metadata are made of; None for a snapshot without.")},
     {"_sum_by", hl_sum_by, METH_VARARGS,
-     PyDoc_STR("_sum_by(snapshot, key, all_frames, /)\n--\n\n"
-               "{key(filename, lineno, function or None): (bytes, blocks)} by the newest frame of each stack, or by\n"
-               "all its frames, where a block counts once for each key.")},
+     PyDoc_STR("_sum_by(snapshot, key, frames, /)\n--\n\n"
+               "{key(filename, lineno, function or None): (bytes, blocks)} by the newest frame of each stack (frames\n"
+               "is 'newest'), by the newest that has a key, which is one other than None ('first'), or by all its\n"
+               "frames, where a block counts once for each key ('all'). What has no key counts for None.")},
+    {"_split", hl_split, METH_VARARGS,
+     PyDoc_STR("_split(snapshot, answer, /)\n--\n\n"
+               "Two Snapshots: the blocks for whose stacks the newest frame that has an answer says no, and those for\n"
+               "which it says yes. answer(filename, lineno, function or None) is true, false, or None for none.")},
     {"_greatest", hl_greatest, METH_VARARGS,
      PyDoc_STR("_greatest(snapshot, old_snapshot or None, key_type, limit, /)\n--\n\n"
                "The first `limit` statistics of a snapshot, or of its differences from the old one that are not 0,\n"
                "and how many there are.")},
-    {"_call_tree", hl_call_tree, METH_O,
-     PyDoc_STR("_call_tree(snapshots, /)\n--\n\n"
+    {"_call_tree", hl_call_tree, METH_VARARGS,
+     PyDoc_STR("_call_tree(snapshots, joined=False, /)\n--\n\n"
                "The call tree of a tuple of Snapshots and Nones: (parents, locations, ends, names, sums).\n\n"
                "Node 0 is the root, a parent precedes its children, and a node is followed by all that is below\n"
                "it. parents, locations and ends are bytes for array('I'): the parent of each node, an index into\n"
                "names, a tuple of (filename, lineno, function or None) with None for the root, and the number of\n"
                "the node after the last one below. sums has for each\n"
                "snapshot None, or bytes for array('Q'), a number for each node: (own bytes, own blocks, bytes,\n"
-               "blocks), where own is what was allocated by the frame itself, and the others include its callees.")},
+               "blocks), where own is what was allocated by the frame itself, and the others include its callees.\n"
+               "joined puts stacks that were cut below the frame that has most likely called them: see tree.h.")},
     {"_validate", validate, METH_NOARGS,
      PyDoc_STR("_validate()\n--\n\nNone, or the invariant of the ledger that does not hold.")},
     {"_in_main_interpreter", in_main_interpreter, METH_NOARGS,

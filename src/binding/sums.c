@@ -1,4 +1,5 @@
-/* sums.c: _sum_by: sums of a snapshot by a key that Python code gives each location (core/sums.h).
+/* sums.c: _sum_by and _split: sums and parts of a snapshot by a key that Python code gives each location
+ * (core/sums.h).
  *
  * Threading: the GIL, released while the core goes through the rows. Asking for keys runs any code; the source is held
  * meanwhile.
@@ -35,7 +36,9 @@ static bool number_keys(const hl_sums *sums, hl_source *source, PyObject *functi
 {
     for (uint32_t i = 0; i < sums->count; i++) {
         PyObject *key = ask(source, function, sums->locations[i]);
-        bool numbered = key != NULL && number_of(numbers, key, &keys[i]);
+        bool numbered = key == Py_None || (key != NULL && number_of(numbers, key, &keys[i]));
+        if (key == Py_None)
+            keys[i] = HL_SUMS_NO_KEY;
         Py_XDECREF(key);
         if (!numbered)
             return false;
@@ -43,18 +46,29 @@ static bool number_keys(const hl_sums *sums, hl_source *source, PyObject *functi
     return true;
 }
 
-/* {key: (bytes, blocks)}; the keys of `numbers` are numbered in its order. */
+/* A key of frames that no row counts for is none of the result's. */
+static bool put_sum(PyObject *made, PyObject *key, const hl_sum *result)
+{
+    if (result->blocks == 0)
+        return true;
+    PyObject *sum = Py_BuildValue("(KK)", (unsigned long long)result->bytes, (unsigned long long)result->blocks);
+    bool done = sum != NULL && PyDict_SetItem(made, key, sum) == 0;
+    Py_XDECREF(sum);
+    return done;
+}
+
+/* {key: (bytes, blocks)}; the keys of `numbers` are numbered in its order, and after them comes what has no key. */
 static PyObject *make_result(PyObject *numbers, const hl_sum *results)
 {
     PyObject *made = PyDict_New(), *key, *number;
     Py_ssize_t at = 0;
-    for (size_t i = 0; made != NULL && PyDict_Next(numbers, &at, &key, &number); i++) {
-        PyObject *sum =
-            Py_BuildValue("(KK)", (unsigned long long)results[i].bytes, (unsigned long long)results[i].blocks);
-        if (sum == NULL || PyDict_SetItem(made, key, sum) < 0)
-            Py_CLEAR(made);
-        Py_XDECREF(sum);
-    }
+    bool done = made != NULL;
+    for (; done && PyDict_Next(numbers, &at, &key, &number); results++)
+        done = put_sum(made, key, results);
+    if (done)
+        done = put_sum(made, Py_None, results);
+    if (!done)
+        Py_CLEAR(made);
     return made;
 }
 
@@ -82,22 +96,37 @@ static PyObject *add_up(const hl_sums *sums, hl_source *source, PyObject *functi
     return made;
 }
 
+static bool read_frames(const char *name, hl_sums_frames *frames)
+{
+    static const char *const names[] = {
+        [HL_SUMS_NEWEST] = "newest", [HL_SUMS_FIRST] = "first", [HL_SUMS_ALL] = "all"};
+    for (int i = HL_SUMS_NEWEST; i <= HL_SUMS_ALL; i++) {
+        *frames = (hl_sums_frames)i;
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 PyObject *hl_sum_by(PyObject *module, PyObject *args)
 {
     hl_state *state = hl_state_of_module(module);
     PyObject *snapshot, *function, *made = NULL;
-    int all_frames;
+    const char *which;
+    hl_sums_frames frames;
     hl_status status;
     hl_sums sums;
 
-    if (!PyArg_ParseTuple(args, "O!Op", state->snapshot, &snapshot, &function, &all_frames))
+    if (!PyArg_ParseTuple(args, "O!Os", state->snapshot, &snapshot, &function, &which))
         return NULL;
+    if (!read_frames(which, &frames))
+        return PyErr_Format(PyExc_ValueError, "unknown frames: %R", PyTuple_GET_ITEM(args, 2));
     HL_OWN_WORK;
     hl_source *source = hl_convert_snapshot(state, snapshot, true);
     if (source == NULL)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    status = hl_sums_open(&sums, source->snapshot, all_frames);
+    status = hl_sums_open(&sums, source->snapshot, frames);
     Py_END_ALLOW_THREADS
     if (status == HL_OK) {
         made = add_up(&sums, source, function);
@@ -106,5 +135,80 @@ PyObject *hl_sum_by(PyObject *module, PyObject *args)
         hl_raise_status(status);
     }
     Py_DECREF(source);
+    return made;
+}
+
+/* --- _split --- */
+
+/* What the function answers for each location: 1, 0 or no key for None. */
+static bool ask_all(const hl_sums *sums, hl_source *source, PyObject *function, uint32_t *keys)
+{
+    for (uint32_t i = 0; i < sums->count; i++) {
+        PyObject *answer = ask(source, function, sums->locations[i]);
+        int truth = answer != NULL && answer != Py_None ? PyObject_IsTrue(answer) : -1;
+        bool none = answer == Py_None;
+        Py_XDECREF(answer);
+        if (truth < 0 && !none)
+            return false;
+        keys[i] = none ? HL_SUMS_NO_KEY : (uint32_t)truth;
+    }
+    return true;
+}
+
+/* Takes over `part`. */
+static PyObject *wrap_part(hl_state *state, hl_snapshot *part, PyObject *limit)
+{
+    hl_source *source = hl_source_new(state, part);
+    PyObject *traces = source != NULL ? hl_traces_new(state, source) : NULL;
+    Py_XDECREF(source);
+    return hl_snapshot_object_new(state, traces, Py_NewRef(limit));
+}
+
+static PyObject *split(hl_state *state, const hl_sums *sums, hl_source *source, PyObject *function, PyObject *limit)
+{
+    uint32_t *keys = PyMem_Malloc(((size_t)sums->count + 1) * sizeof *keys);
+    hl_snapshot *parts[2];
+    PyObject *made = NULL;
+    if (keys == NULL)
+        return PyErr_NoMemory();
+    if (ask_all(sums, source, function, keys)) {
+        hl_status status;
+        Py_BEGIN_ALLOW_THREADS
+        status = hl_sums_split(sums, keys, parts);
+        Py_END_ALLOW_THREADS
+        if (status == HL_OK)
+            made = Py_BuildValue("(NN)", wrap_part(state, parts[0], limit), wrap_part(state, parts[1], limit));
+        else
+            hl_raise_status(status);
+    }
+    PyMem_Free(keys);
+    return made;
+}
+
+PyObject *hl_split(PyObject *module, PyObject *args)
+{
+    hl_state *state = hl_state_of_module(module);
+    PyObject *snapshot, *function, *made = NULL;
+    hl_status status;
+    hl_sums sums;
+
+    if (!PyArg_ParseTuple(args, "O!O", state->snapshot, &snapshot, &function))
+        return NULL;
+    HL_OWN_WORK;
+    PyObject *limit = PyObject_GetAttrString(snapshot, "traceback_limit");
+    hl_source *source = limit != NULL ? hl_convert_snapshot(state, snapshot, true) : NULL;
+    if (source != NULL) {
+        Py_BEGIN_ALLOW_THREADS
+        status = hl_sums_open(&sums, source->snapshot, HL_SUMS_FIRST);
+        Py_END_ALLOW_THREADS
+        if (status == HL_OK) {
+            made = split(state, &sums, source, function, limit);
+            hl_sums_close(&sums);
+        } else {
+            hl_raise_status(status);
+        }
+        Py_DECREF(source);
+    }
+    Py_XDECREF(limit);
     return made;
 }

@@ -103,7 +103,7 @@ static PyObject *make_result(const hl_tree *tree)
                          make_names(tree), make_sums(tree));
 }
 
-static PyObject *build(hl_source *const *sources, const hl_snapshot **snapshots, size_t count)
+static PyObject *build(hl_source *const *sources, const hl_snapshot **snapshots, size_t count, bool joined)
 {
     hl_tree tree;
     hl_status status;
@@ -111,7 +111,7 @@ static PyObject *build(hl_source *const *sources, const hl_snapshot **snapshots,
     for (size_t i = 0; i < count; i++)
         snapshots[i] = sources[i] != NULL ? sources[i]->snapshot : NULL;
     Py_BEGIN_ALLOW_THREADS
-    status = hl_tree_open(snapshots, count, &tree);
+    status = hl_tree_open(snapshots, count, joined, &tree);
     Py_END_ALLOW_THREADS
     if (status != HL_OK)
         return hl_raise_status(status);
@@ -120,10 +120,13 @@ static PyObject *build(hl_source *const *sources, const hl_snapshot **snapshots,
     return result;
 }
 
-PyObject *hl_call_tree(PyObject *module, PyObject *snapshots)
+PyObject *hl_call_tree(PyObject *module, PyObject *args)
 {
-    PyObject *result = NULL;
+    PyObject *snapshots, *result = NULL;
+    int joined = false;
 
+    if (!PyArg_ParseTuple(args, "O|p", &snapshots, &joined))
+        return NULL;
     if (!PyTuple_Check(snapshots))
         return PyErr_Format(PyExc_TypeError, "snapshots must be a tuple, not %.100s", Py_TYPE(snapshots)->tp_name);
     HL_OWN_WORK;
@@ -133,7 +136,7 @@ PyObject *hl_call_tree(PyObject *module, PyObject *snapshots)
     if (sources == NULL || cores == NULL)
         PyErr_NoMemory();
     else if (find_sources(hl_state_of_module(module), snapshots, sources))
-        result = build(sources, cores, count);
+        result = build(sources, cores, count, joined);
     for (size_t i = 0; i < count && sources != NULL; i++)
         Py_XDECREF(sources[i]);
     PyMem_Free(sources);

@@ -15,7 +15,7 @@ static uint32_t frames_of(const hl_sums *sums, const hl_row *row, const hl_locat
         return 0;
     const hl_stack *stack = hl_book_get_stack(sums->snapshot->book, row->stack);
     *locations = stack->locations;
-    return sums->all_frames || stack->depth == 0 ? stack->depth : 1;
+    return sums->frames != HL_SUMS_NEWEST || stack->depth == 0 ? stack->depth : 1;
 }
 
 static void number_row(hl_sums *sums, const hl_row *row)
@@ -31,10 +31,10 @@ static void number_row(hl_sums *sums, const hl_row *row)
     }
 }
 
-hl_status hl_sums_open(hl_sums *sums, const hl_snapshot *snapshot, bool all_frames)
+hl_status hl_sums_open(hl_sums *sums, const hl_snapshot *snapshot, hl_sums_frames frames)
 {
     size_t most = 0;
-    *sums = (hl_sums){.snapshot = snapshot, .all_frames = all_frames};
+    *sums = (hl_sums){.snapshot = snapshot, .frames = frames};
     for (size_t i = 0; i < snapshot->row_count; i++) {
         const hl_location_id *locations;
         most += frames_of(sums, &snapshot->rows[i], &locations);
@@ -51,26 +51,61 @@ hl_status hl_sums_open(hl_sums *sums, const hl_snapshot *snapshot, bool all_fram
     return HL_OK;
 }
 
+static void add_row(hl_sum *result, const hl_row *row)
+{
+    result->bytes += row->size * row->live;
+    result->blocks += row->live;
+}
+
 hl_status hl_sums_add(const hl_sums *sums, const uint32_t *keys, uint32_t key_count, hl_sum *results)
 {
     size_t *counted = hl_os_alloc((size_t)key_count + 1, sizeof *counted); /* by key: 1 + the row, or 0 */
     if (counted == NULL)
         return HL_NO_MEMORY;
-    memset(results, 0, key_count * sizeof *results);
+    memset(results, 0, ((size_t)key_count + 1) * sizeof *results);
     for (size_t i = 0; i < sums->snapshot->row_count; i++) {
         const hl_row *row = &sums->snapshot->rows[i];
         const hl_location_id *locations;
         uint32_t depth = frames_of(sums, row, &locations);
-        for (uint32_t frame = 0; frame < depth; frame++) {
+        bool has_key = depth == 0;
+        for (uint32_t frame = 0; frame < depth && !(has_key && sums->frames == HL_SUMS_FIRST); frame++) {
             uint32_t key = keys[*hl_numbering_at(&sums->numbering, locations[frame]) - 1];
-            if (counted[key] == i + 1)
+            if (key == HL_SUMS_NO_KEY || counted[key] == i + 1)
                 continue;
             counted[key] = i + 1;
-            results[key].bytes += row->size * row->live;
-            results[key].blocks += row->live;
+            has_key = true;
+            add_row(&results[key], row);
         }
+        if (!has_key)
+            add_row(&results[key_count], row);
     }
     hl_os_free(counted);
+    return HL_OK;
+}
+
+hl_status hl_sums_split(const hl_sums *sums, const uint32_t *keys, hl_snapshot *parts[2])
+{
+    const hl_snapshot *whole = sums->snapshot;
+    size_t kept[2] = {0, 0};
+    hl_status status = hl_snapshot_derive(whole, whole->row_count, &parts[0]);
+    if (status != HL_OK)
+        return status;
+    status = hl_snapshot_derive(whole, whole->row_count, &parts[1]);
+    if (status != HL_OK) {
+        hl_snapshot_drop(parts[0]);
+        return status;
+    }
+    for (size_t i = 0; i < whole->row_count; i++) {
+        const hl_location_id *locations;
+        uint32_t depth = frames_of(sums, &whole->rows[i], &locations), key = HL_SUMS_NO_KEY;
+        for (uint32_t frame = 0; frame < depth && key == HL_SUMS_NO_KEY; frame++)
+            key = keys[*hl_numbering_at(&sums->numbering, locations[frame]) - 1];
+        int part = key == 1;
+        if (whole->rows[i].live > 0)
+            parts[part]->rows[kept[part]++] = whole->rows[i];
+    }
+    hl_snapshot_seal(parts[0], kept[0]);
+    hl_snapshot_seal(parts[1], kept[1]);
     return HL_OK;
 }
 

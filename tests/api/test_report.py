@@ -17,8 +17,9 @@ import heapledger
 import pytest
 from heapledger import command
 from heapledger.command import Failure
+from heapledger.command._kinds import CUT, Kinds
 from heapledger.command._names import package_of
-from heapledger.report import _data, _names, _page, _subject
+from heapledger.report import _data, _page, _subject
 
 FRAMES = [("/srv/app.py", 3), ("/usr/lib/python3.11/json/decoder.py", 7), ("<frozen importlib._bootstrap>", 9)]
 
@@ -66,7 +67,7 @@ def unpack(data):
 
 def stacks(data):
     """(header, [{path: (own bytes, own blocks)} for each column])."""
-    header, (depths, locations, files, lines, functions, *rest) = unpack(data)
+    header, (depths, locations, files, lines, functions, _, *rest) = unpack(data)
     assert depths[0] == locations[0] == 0
     paths, path = [()], [None]
     for depth, location in zip(depths[1:], locations[1:], strict=True):
@@ -74,7 +75,9 @@ def stacks(data):
         del path[depth:]
         name = (header["files"][files[location]], lines[location], header["functions"][functions[location]] or None)
         path.append(name)
-        paths.append(tuple(path[1:]))
+        # What stands above a joint is a guess.
+        known = 1 + max((place for place, one in enumerate(path) if one and one[0] == CUT), default=0)
+        paths.append(tuple(path[known:]))
     columns, column = [], {}
     for index, whole in enumerate(header["columns"]):
         distances, sizes, blocks = rest[3 * index : 3 * index + 3]
@@ -147,10 +150,10 @@ def test_files_without_a_moment_in_common(tmp_path):
 def test_a_served_column_is_that_of_the_page(tmp_path):
     subject = _subject.load(capture_series(tmp_path))
     tree = _data.Tree(subject.snapshots)
-    header, (depths, locations, files, lines, functions) = unpack(_data.encode_tree(subject, tree))
+    header, (depths, locations, files, lines, functions, sources) = unpack(_data.encode_tree(subject, tree))
     assert header["columns"] == []
     whole, arrays = unpack(_data.encode(subject))
-    assert [depths, locations, files, lines, functions] == arrays[:5]
+    assert [depths, locations, files, lines, functions, sources] == arrays[:6]
     for index, snapshot in enumerate(subject.snapshots):
         _, (distances, sizes, blocks) = unpack(_data.encode_column(tree, index))
         assert sum(sizes) == whole["totals"][index]["bytes"] and sum(blocks) == whole["totals"][index]["blocks"]
@@ -178,17 +181,50 @@ def test_nothing_at_all(tmp_path):
         ("/usr/lib/python3.11/json/decoder.py", "stdlib", "json"),
         ("/opt/python/lib/python3.13t/asyncio/events.py", "stdlib", "asyncio"),
         ("/usr/lib/python3.11/importlib/__init__.py", "importlib", "importlib"),
+        ("/usr/lib/python3.11/importlib/metadata/__init__.py", "stdlib", "importlib"),
+        ("/usr/lib/python311.zip/importlib/util.py", "importlib", "/usr/lib/python311.zip/importlib"),
+        ("/srv/importlib/util.py", "own", "/srv/importlib"),
         ("<frozen importlib._bootstrap>", "importlib", "importlib"),
         ("<frozen os>", "stdlib", "os"),
         ("/venv/lib/python3.12/site-packages/numpy/core/x.py", "site-packages", "numpy"),
         ("/usr/lib/python3/dist-packages/six.py", "site-packages", "six"),
         ("<string>", "other", "<string>"),
         ("<unknown>", "other", "<unknown>"),
+        ("<cut>", "cut", "<cut>"),
         ("", "own", ""),
     ],
 )
 def test_kinds_of_files(name, kind, package):
-    assert (_names.kind_of(name), package_of(name)) == (kind, package)
+    assert (Kinds([]).of(name), package_of(name)) == (kind, package)
+
+
+METADATA = {"python": "3.12.4 (main)", "executable": "/srv/venv/bin/python"}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("/usr/lib/python3.12/json/decoder.py", "stdlib"),
+        ("/usr/lib64/python3.12t/json/decoder.py", "stdlib"),
+        ("/usr/lib/python3.11/json/decoder.py", "own"),  # not the library of this interpreter
+        ("/usr/lib/python312.zip/json/decoder.py", "stdlib"),
+        ("/srv/venv/bin/uvicorn", "site-packages"),
+        ("/srv/venv/bin/script.py", "own"),
+        ("/srv/venv/bin/folder/uvicorn", "own"),
+        ("/srv/venv/bin/Lib/os.py", "stdlib"),  # an interpreter that runs where it was built
+        ("<ipython-input-1>", "own"),
+        ("<ipython-input-2>", "other"),
+    ],
+)
+def test_kinds_of_files_of_an_interpreter(name, kind):
+    assert Kinds([METADATA, METADATA], own=["<ipython-input-1>"]).of(name) == kind
+
+
+@pytest.mark.parametrize("odd", [{}, {"python": 3, "executable": None}, {"python": "x", "executable": ""}])
+def test_kinds_without_metadata(odd):
+    kinds = Kinds([METADATA, odd])
+    assert kinds.of("/usr/lib/python3.11/json/decoder.py") == "stdlib"
+    assert kinds.of("/srv/app.py") == "own"
 
 
 # --- the page ---

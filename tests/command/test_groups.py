@@ -3,14 +3,15 @@
 import heapledger
 import pytest
 import stored
-from heapledger._ledger import _greatest, _sum_by
+from heapledger._ledger import _greatest, _split, _sum_by
 
 
-def model(snapshot, key, all_frames):
+def model(snapshot, key, frames):
     sums = {}
     for one in snapshot.statistics("traceback"):
-        frames = one.traceback if all_frames else one.traceback[-1:]
-        for found in {key(frame.filename, frame.lineno, frame.name) for frame in frames}:
+        keys = [key(frame.filename, frame.lineno, frame.name) for frame in reversed(one.traceback)]
+        known = [one for one in (keys[:1] if frames == "newest" else keys) if one is not None] or [None]
+        for found in set(known[:1] if frames == "first" else known):
             size, count = sums.get(found, (0, 0))
             sums[found] = size + one.size, count + one.count
     return sums
@@ -20,46 +21,49 @@ KEYS = [
     lambda filename, line, function: (filename, line),
     lambda filename, line, function: function,
     lambda filename, line, function: len(filename) % 3,
+    lambda filename, line, function: line if line % 3 else None,
     lambda filename, line, function: None,
 ]
 
 
 @pytest.mark.parametrize("key", KEYS)
-@pytest.mark.parametrize("all_frames", [False, True])
-def test_sums(key, all_frames):
+@pytest.mark.parametrize("frames", ["newest", "first", "all"])
+def test_sums(key, frames):
     capture = heapledger.Capture.load(stored.GOLDEN / "new.hlsnap")
     for moment in capture.moments:
         snapshot = getattr(capture, moment)
-        assert _sum_by(snapshot, key, all_frames) == model(snapshot, key, all_frames)
+        assert _sum_by(snapshot, key, frames) == model(snapshot, key, frames)
     pickled = heapledger.Snapshot.load(stored.GOLDEN / "stdlib.pickle")
-    assert _sum_by(pickled, key, all_frames) == model(pickled, key, all_frames)
+    assert _sum_by(pickled, key, frames) == model(pickled, key, frames)
 
 
 def test_an_empty_snapshot():
-    assert _sum_by(heapledger.Snapshot([], 1), KEYS[0], True) == {}
+    assert _sum_by(heapledger.Snapshot([], 1), KEYS[0], "all") == {}
 
 
 def test_keys_that_cannot_be():
     snapshot = heapledger.Snapshot.load(stored.GOLDEN / "new.hlsnap")
     with pytest.raises(ZeroDivisionError):
-        _sum_by(snapshot, lambda *frame: 1 / 0, False)
+        _sum_by(snapshot, lambda *frame: 1 / 0, "newest")
     with pytest.raises(TypeError, match="unhashable"):
-        _sum_by(snapshot, lambda *frame: [], False)
+        _sum_by(snapshot, lambda *frame: [], "newest")
     with pytest.raises(TypeError):
-        _sum_by(snapshot, None, False)
+        _sum_by(snapshot, None, "newest")
     with pytest.raises(TypeError):
-        _sum_by(None, KEYS[0], False)
+        _sum_by(None, KEYS[0], "newest")
+    with pytest.raises(ValueError, match="unknown frames: 'oldest'"):
+        _sum_by(snapshot, KEYS[0], "oldest")
 
 
 def test_memory_is_given_back():
     snapshot = heapledger.Snapshot.load(stored.GOLDEN / "new.hlsnap")
     heapledger.start()
-    kept = [_sum_by(snapshot, KEYS[0], True)]
+    kept = [_sum_by(snapshot, KEYS[0], "all")]
     before = heapledger.get_traced_memory()[0]
     for _ in range(50):
-        kept[0] = _sum_by(snapshot, KEYS[0], True)
+        kept[0] = _sum_by(snapshot, KEYS[0], "all")
         with pytest.raises(ZeroDivisionError):
-            _sum_by(snapshot, lambda *frame: 1 / 0, False)
+            _sum_by(snapshot, lambda *frame: 1 / 0, "newest")
     assert heapledger.get_traced_memory()[0] - before < 10_000
 
 
@@ -86,3 +90,38 @@ def test_what_has_no_greatest():
         _greatest(snapshot, None, "line", 1)
     assert _greatest(heapledger.Snapshot([], 1), None, "lineno", 1) == ([], 0)
     assert _greatest(snapshot, None, "lineno", -1)[0] == []
+
+
+# --- parts ---
+
+
+def newest_answer(one, answer):
+    answers = [answer(frame.filename, frame.lineno, frame.name) for frame in reversed(one.traceback)]
+    return next((bool(one) for one in answers if one is not None), False)
+
+
+@pytest.mark.parametrize("key", KEYS[2:])
+def test_parts(key):
+    capture = heapledger.Capture.load(stored.GOLDEN / "new.hlsnap")
+    pickled = heapledger.Snapshot.load(stored.GOLDEN / "stdlib.pickle")
+    for snapshot in (capture.live, capture.peak, pickled, heapledger.Snapshot([], 1)):
+        parts = _split(snapshot, key)
+        for part, wanted in zip(parts, (False, True), strict=True):
+            every = [one for one in snapshot.statistics("traceback") if newest_answer(one, key) == wanted]
+            assert part.statistics("traceback") == every
+            assert part.traceback_limit == snapshot.traceback_limit
+
+
+def test_parts_that_cannot_be():
+    snapshot = heapledger.Snapshot.load(stored.GOLDEN / "new.hlsnap")
+    for wrong in ((None, KEYS[0]), (snapshot,), (snapshot, None)):
+        with pytest.raises(TypeError):
+            _split(*wrong)
+    with pytest.raises(ZeroDivisionError):
+        _split(snapshot, lambda *frame: 1 / 0)
+    heapledger.start()
+    kept = [_split(snapshot, KEYS[2])]
+    before = heapledger.get_traced_memory()[0]
+    for _ in range(50):
+        kept[0] = _split(snapshot, KEYS[2])
+    assert heapledger.get_traced_memory()[0] - before < 10_000

@@ -132,7 +132,7 @@ static void random_trees(void)
         size_t count = check_below(&seed, 5);
         hl_tree tree;
         random_snapshots(snapshots, count, 60, &seed);
-        CHECK_OR_RETURN(hl_tree_open(snapshots, count, &tree) == HL_OK);
+        CHECK_OR_RETURN(hl_tree_open(snapshots, count, false, &tree) == HL_OK);
         check_tree(&tree, snapshots, count);
         hl_tree_close(&tree);
         drop_all(snapshots, count);
@@ -157,7 +157,7 @@ static void one_path(void)
     hl_snapshot_seal(snapshot, 3);
     const hl_snapshot *given[] = {snapshot};
     hl_tree tree;
-    CHECK_OR_RETURN(hl_tree_open(given, 1, &tree) == HL_OK);
+    CHECK_OR_RETURN(hl_tree_open(given, 1, false, &tree) == HL_OK);
     CHECK_EQUAL(tree.node_count, 4);
     for (uint32_t i = 1; i < 4; i++) {
         CHECK_EQUAL(tree.parents[i], i - 1);
@@ -193,7 +193,7 @@ static void paths_that_part_and_meet_again(void)
     hl_snapshot_seal(snapshot, PATHS);
     const hl_snapshot *given[] = {snapshot, snapshot};
     hl_tree tree;
-    CHECK_OR_RETURN(hl_tree_open(given, 2, &tree) == HL_OK);
+    CHECK_OR_RETURN(hl_tree_open(given, 2, false, &tree) == HL_OK);
     CHECK_EQUAL(tree.node_count, 1 + 5 + 3 + 2 + 5 + 4 + 3);
     check_tree(&tree, given, 2);
     hl_tree_close(&tree);
@@ -215,15 +215,135 @@ static void sums_that_do_not_fit(void)
     hl_snapshot_seal(snapshot, 2);
     const hl_snapshot *given[] = {snapshot};
     snapshot->rows[0].size = INT64_MAX;
-    CHECK_EQUAL(hl_tree_open(given, 1, &tree), HL_TOO_LARGE);
+    CHECK_EQUAL(hl_tree_open(given, 1, false, &tree), HL_TOO_LARGE);
     snapshot->rows[0].size--;
-    CHECK_OR_RETURN(hl_tree_open(given, 1, &tree) == HL_OK);
+    CHECK_OR_RETURN(hl_tree_open(given, 1, false, &tree) == HL_OK);
     CHECK_EQUAL(tree.sums[0].bytes[0], INT64_MAX);
     hl_tree_close(&tree);
     snapshot->rows[0] = (hl_row){.size = 0, .live = INT64_MAX, .stack = snapshot->rows[0].stack};
-    CHECK_EQUAL(hl_tree_open(given, 1, &tree), HL_TOO_LARGE);
+    CHECK_EQUAL(hl_tree_open(given, 1, false, &tree), HL_TOO_LARGE);
     snapshot->rows[0] = (hl_row){.size = UINT64_MAX / 2, .live = 3, .stack = snapshot->rows[0].stack};
-    CHECK_EQUAL(hl_tree_open(given, 1, &tree), HL_TOO_LARGE);
+    CHECK_EQUAL(hl_tree_open(given, 1, false, &tree), HL_TOO_LARGE);
+    hl_snapshot_drop(snapshot);
+    hl_book_drop(book);
+}
+
+/* --- joints --- */
+
+enum { MOST_STACKS = 8, LIMIT = 4 };
+
+/* A snapshot of stacks at a limit of LIMIT frames: each is a word, the oldest frame first, a letter a frame. */
+static hl_snapshot *cut_at_limit(hl_book *book, const char *const *words, size_t count, bool totals)
+{
+    hl_snapshot *snapshot;
+    sample_must(hl_snapshot_new(book, count, &snapshot));
+    for (size_t i = 0; i < count; i++) {
+        hl_location_id locations[LIMIT];
+        uint32_t total = (uint32_t)strlen(words[i]), depth = total < LIMIT ? total : LIMIT;
+        for (uint32_t frame = 0; frame < depth; frame++)
+            locations[frame] = sample_location(book, "cut.py", 6, (uint32_t)words[i][total - 1 - frame], "f");
+        sample_must(hl_book_stack(book, locations, depth, totals ? total : 0, &snapshot->rows[i].stack));
+        snapshot->rows[i].size = 1u << i;
+        snapshot->rows[i].live = 1;
+    }
+    snapshot->nframe = LIMIT;
+    hl_snapshot_seal(snapshot, count);
+    return snapshot;
+}
+
+/* The node with this many own bytes, as a word: ~ is a joint, ? one below the root. */
+static const char *path_of(const hl_tree *tree, uint64_t bytes, char room[64])
+{
+    uint32_t at = 0;
+    while (at + 1 < tree->node_count && (tree->sums[0].own_bytes[at] & bytes) == 0)
+        at++;
+    char *word = room + 63;
+    *word = '\0';
+    for (; at != 0; at = tree->parents[at]) {
+        const hl_location *location = hl_book_get_location(tree->book, tree->locations[at]);
+        const hl_string *file = hl_book_get_string(tree->book, location->file);
+        const hl_string *name = location->name == 0 ? NULL : hl_book_get_string(tree->book, location->name);
+        bool joint = file->length == strlen(HL_TREE_CUT) && memcmp(file->bytes, HL_TREE_CUT, file->length) == 0;
+        bool unknown = joint && name->length == strlen(HL_TREE_UNKNOWN) &&
+                       memcmp(name->bytes, HL_TREE_UNKNOWN, name->length) == 0;
+        CHECK(!unknown || tree->parents[at] == 0);
+        *--word = unknown ? '?' : joint ? '~' : (char)location->line;
+    }
+    return word;
+}
+
+typedef struct {
+    const char *stacks[MOST_STACKS];
+    const char *paths[MOST_STACKS];
+} joining;
+
+static const joining joinings[] = {
+    /* whole stacks tell where the oldest frame is called from */
+    {{"abc", "abcdef"}, {"abc", "ab~cdef"}},
+    /* stacks that lack less tell it for those that lack more, in any order */
+    {{"abcdefgh", "abc", "abcdef"}, {"ab~cd~efgh", "abc", "ab~cdef"}},
+    /* nothing tells it */
+    {{"xy", "abcdef", "pqrstu"}, {"xy", "?cdef", "?rstu"}},
+    /* one joint for all stacks that are called from there */
+    {{"abc", "abd", "abcdef", "abcdeg", "abdxyz"}, {"abc", "abd", "ab~cdef", "ab~cdeg", "ab~dxyz"}},
+    /* the depth decides before the number of frames that are alike */
+    {{"pcde", "abc", "abcdef"}, {"pcde", "abc", "ab~cdef"}},
+    /* the frames that are alike decide where depths do not */
+    {{"pcq", "abcd", "xxxcdef"}, {"pcq", "abcd", "ab~cdef"}},
+    /* a frame that is only known as the first of a stack has no caller */
+    {{"c", "abcdef"}, {"c", "?cdef"}},
+    /* a recursion: the frames that were kept are those of one that is known */
+    {{"mff", "mffffff"}, {"mff", "m~ffff"}},
+};
+
+static void cut_stacks_are_joined(void)
+{
+    for (size_t i = 0; i < sizeof joinings / sizeof *joinings; i++) {
+        size_t count = 0;
+        while (count < MOST_STACKS && joinings[i].stacks[count] != NULL)
+            count++;
+        hl_book *book = sample_book(false);
+        hl_snapshot *snapshot = cut_at_limit(book, joinings[i].stacks, count, true);
+        const hl_snapshot *given[] = {snapshot, snapshot}; /* of the same stacks, the same nodes */
+        hl_tree tree;
+        CHECK_OR_RETURN(hl_tree_open(given, 2, true, &tree) == HL_OK);
+        for (size_t stack = 0; stack < count; stack++) {
+            char room[64];
+            const char *path = path_of(&tree, UINT64_C(1) << stack, room);
+            if (!CHECK(strcmp(path, joinings[i].paths[stack]) == 0))
+                printf("%s is at %s, not at %s\n", joinings[i].stacks[stack], path, joinings[i].paths[stack]);
+        }
+        CHECK_EQUAL(tree.sums[0].bytes[0], (1u << count) - 1);
+        for (uint32_t node = 0; node < tree.node_count; node++)
+            CHECK_EQUAL(tree.sums[0].bytes[node], tree.sums[1].bytes[node]);
+        hl_tree_close(&tree);
+        CHECK_OR_RETURN(hl_tree_open(given, 2, false, &tree) == HL_OK);
+        check_tree(&tree, given, 2); /* as they are */
+        hl_tree_close(&tree);
+        hl_snapshot_drop(snapshot);
+        hl_book_drop(book);
+    }
+}
+
+/* Files need not say how many frames there were; then nobody knows that a stack was cut. */
+static void nothing_to_join(void)
+{
+    static const char *const words[] = {"abc", "abcdef"};
+    char room[64];
+    hl_book *book = sample_book(false);
+    hl_snapshot *snapshot = cut_at_limit(book, words, 2, false);
+    const hl_snapshot *given[] = {snapshot};
+    hl_tree tree;
+    CHECK_OR_RETURN(hl_tree_open(given, 1, true, &tree) == HL_OK);
+    CHECK(strcmp(path_of(&tree, 2, room), "cdef") == 0);
+    hl_tree_close(&tree);
+    hl_snapshot_drop(snapshot);
+    snapshot = cut_at_limit(book, words, 2, true);
+    given[0] = snapshot;
+    snapshot->nframe = 1; /* every stack is its newest frame */
+    CHECK_OR_RETURN(hl_tree_open(given, 1, true, &tree) == HL_OK);
+    CHECK(strcmp(path_of(&tree, 2, room), "cdef") == 0);
+    hl_tree_close(&tree);
     hl_snapshot_drop(snapshot);
     hl_book_drop(book);
 }
@@ -233,17 +353,20 @@ static void failures_leak_nothing(void)
 {
     uint64_t seed = 5;
     const hl_snapshot *snapshots[4];
-    random_snapshots(snapshots, 4, 40, &seed);
+    random_snapshots(snapshots, 3, 40, &seed);
+    hl_book *book = sample_book(false);
+    snapshots[3] = cut_at_limit(book, joinings[1].stacks, 3, true);
+    hl_book_drop(book);
     size_t failed = 1, noticed = 0;
     for (size_t n = 1; failed != 0; n++) {
         hl_tree tree;
         (void)hl_os_fail_every(n);
-        hl_status status = hl_tree_open(snapshots, 4, &tree);
+        hl_status status = hl_tree_open(snapshots, 4, true, &tree);
         failed = hl_os_fail_every(0);
         CHECK(status == HL_OK || (failed != 0 && status == HL_NO_MEMORY));
         noticed += status != HL_OK;
         if (status == HL_OK) {
-            check_tree(&tree, snapshots, 4);
+            CHECK_EQUAL(tree.sums[3].bytes[0], snapshots[3]->bytes);
             hl_tree_close(&tree);
         }
     }
@@ -251,5 +374,6 @@ static void failures_leak_nothing(void)
     drop_all(snapshots, 4);
 }
 
-CHECK_MAIN(TEST(random_trees), TEST(one_path), TEST(paths_that_part_and_meet_again), TEST(sums_that_do_not_fit),
+CHECK_MAIN(TEST(random_trees), TEST(one_path), TEST(paths_that_part_and_meet_again), TEST(cut_stacks_are_joined),
+           TEST(nothing_to_join), TEST(sums_that_do_not_fit),
            TEST(failures_leak_nothing))

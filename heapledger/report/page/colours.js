@@ -5,7 +5,8 @@ const KIND_NAMES = {
   "site-packages": "installed packages",
   stdlib: "standard library",
   importlib: "imports",
-  other: "other",
+  other: "made by exec, unknown",
+  cut: "cut stacks",
 };
 
 class Colours {

@@ -75,7 +75,8 @@ async function decodeTree(compressed) {
   const { header, reader } = await unwrap(compressed);
   const tree = linkNodes(reader.read(Int32Array));
   tree.locations = reader.read(Int32Array);
-  const places = { file: reader.read(Int32Array), line: reader.read(Int32Array), function: reader.read(Int32Array) };
+  const places = {};
+  for (const name of ["file", "line", "function", "source"]) places[name] = reader.read(Int32Array);
   const given = header.columns.map((whole) => readColumn(reader, whole));
   const width = header.captures.length;
   const columns = header.moments.map((_moment, row) =>

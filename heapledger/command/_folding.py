@@ -1,0 +1,52 @@
+"""Folding: what a program's code uses is charged to the code.
+
+    nothing     everything is shown as it is
+    imports     what importing modules takes is one group; the frames of the import system are shown nowhere
+    libraries   and of the rest, only the program's own lines are shown, with all that was allocated by what they called
+
+A block belongs to imports if the import system is nearer to it on its stack than any line of the program's own: so a
+module's own top-level code is the program's, and what a library does when it is imported is not.
+"""
+
+from heapledger._ledger import _split
+from heapledger.command._kinds import Kinds
+
+FOLDS = ("nothing", "imports", "libraries")
+
+
+def add_options(parser):
+    group = parser.add_argument_group("your code")
+    group.add_argument(
+        "--fold",
+        choices=FOLDS,
+        default="imports",
+        help="imports: what importing modules takes is one line (the default); libraries: the same, and what installed"
+        " packages and the standard library allocate is charged to the line of your code that called them",
+    )
+    group.add_argument(
+        "--mine", dest="fold", action="store_const", const="libraries", help="the same as --fold libraries"
+    )
+
+
+class Folding:
+    def __init__(self, fold, kinds):
+        self.fold = fold
+        self.kinds = kinds
+
+    def _is_import(self, filename, line, function):
+        return {"importlib": True, "own": False}.get(self.kinds.of(filename))
+
+    def parts(self, snapshot):
+        """(the snapshot without imports, that of imports)"""
+        return (snapshot, None) if self.fold == "nothing" else _split(snapshot, self._is_import)
+
+    def hides(self, filename):
+        """Whether frames in this file are not shown; what was allocated there belongs to their callers."""
+        if self.fold == "nothing":
+            return False
+        kind = self.kinds.of(filename)
+        return kind == "importlib" if self.fold == "imports" else kind not in ("own", "cut")
+
+
+def of_captures(fold, captures):
+    return Folding(fold, Kinds([capture.metadata for capture in captures]))

@@ -1,0 +1,67 @@
+"""What kind of code a file holds. This is the one place that says what a program's own code is: docs/commands.md has it
+in words, and the closing lines of `heapledger run`, which are written in C, follow the same rule.
+
+The capture may come from another machine, so names are all there is to go by: those of the files, and of the
+interpreter in the capture's metadata.
+"""
+
+import os.path
+import re
+
+# In the order in which the page lists them.
+KINDS = ("own", "site-packages", "stdlib", "importlib", "other", "cut")
+CUT = "<cut>"  # the file of joints: src/core/tree.h
+
+LIBRARY = re.compile(r"/(?:site|dist)-packages/([^/]+)")
+STDLIB = re.compile(r"/lib(?:64)?/python\d+(?:\.\d+)?t?(?:/lib-dynload)?/([^/]+)")
+FROZEN = re.compile(r"<frozen ([^.>]+)")
+_IMPORTS = re.compile(r"<frozen (?:importlib|zipimport)\b|/importlib/[^/]+\.pyc?$|/zipimport\.pyc?$")
+_VERSION = re.compile(r"(\d+)\.(\d+)")
+
+
+def _standard_libraries(metadata):
+    """A pattern for files of the standard library of the interpreters that captures with these metadata come from."""
+    versions = [_VERSION.match(one["python"]) for one in metadata if isinstance(one.get("python"), str)]
+    if not versions or None in versions or len(versions) < len(metadata):
+        return re.compile(rf"{STDLIB.pattern}|/python\d+\.zip/")
+    named = [f"/lib(?:64)?/python{major}\\.{minor}t?/|/python{major}{minor}\\.zip/" for major, minor in
+             sorted({version.groups() for version in versions})]  # fmt: skip
+    # An interpreter that runs where it was built has its library beside it.
+    built = [f"^{re.escape(folder)}/Lib/" for folder in sorted(_folders(metadata))]
+    return re.compile("|".join(named + built))
+
+
+def _folders(metadata):
+    """Where the interpreters are, with the commands that were installed for them."""
+    executables = [one.get("executable") for one in metadata]
+    return {os.path.dirname(one) for one in executables if isinstance(one, str) and one.startswith("/")}
+
+
+class Kinds:
+    """of(filename): one of KINDS, in captures with these metadata. Files named in `own` are the program's whatever they
+    are called: the cells of a notebook."""
+
+    def __init__(self, metadata, own=()):
+        metadata = list(metadata)
+        self._library = _standard_libraries(metadata)
+        self._folders = _folders(metadata)
+        self._known = dict.fromkeys(own, "own")
+
+    def of(self, filename):
+        kind = self._known.get(filename)
+        if kind is None:
+            kind = self._known[filename] = self._find(filename)
+        return kind
+
+    def _find(self, filename):
+        if filename == CUT:
+            return "cut"
+        if LIBRARY.search(filename):
+            return "site-packages"
+        if FROZEN.match(filename) or self._library.search(filename):
+            return "importlib" if _IMPORTS.search(filename) else "stdlib"
+        if filename.startswith("<") and filename.endswith(">"):
+            return "other"
+        folder, name = os.path.split(filename)
+        # A command such as bin/uvicorn is part of a package, though it is in no folder of packages.
+        return "site-packages" if folder in self._folders and not name.endswith(".py") else "own"

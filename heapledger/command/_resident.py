@@ -1,0 +1,76 @@
+"""The memory that the system counts for a process (RSS), and what it is made of, from the metadata of a capture.
+
+What takes long to find out is found out when a snapshot is saved, which may be long after it was taken. Only what belongs
+to the moment of the snapshot is put beside its traced memory; so of a snapshot that was saved later, less is known.
+"""
+
+SAME_MOMENT = 10**9  # nanoseconds
+
+
+def number(value):
+    """A size as files have it, which anybody may have written; None if it is not one."""
+    return value if type(value) is int and 0 <= value < 2**63 else None
+
+
+def part(mapping, key):
+    return mapping.get(key) if isinstance(mapping, dict) else None
+
+
+def _process_then(metadata):
+    """What is known of the process when the snapshot was taken; None if it was saved later."""
+    process = part(metadata, "process_at_dump")
+    taken, saved = number(part(metadata, "time")), number(part(process, "time"))
+    return None if None not in (taken, saved) and saved - taken > SAME_MOMENT else process
+
+
+def resident(metadata):
+    """{"rss": ..., "parts": {name: bytes}} of one process; None where the file does not say it."""
+    process = _process_then(metadata)
+    pages = part(process, "pages")
+    rss = number(part(pages, "Rss"))
+    at_dump = rss is not None
+    if not at_dump:
+        rss = number(part(metadata, "rss"))
+    traced = number(part(metadata, "traced"))
+    if rss is None or traced is None:
+        return None
+    tables = number(part(part(process, "tables"), "total")) if at_dump else None
+    if tables is None:
+        tables = number(part(metadata, "tables")) or 0
+    parts = {"traced": traced, "tables": tables}
+    anonymous = number(part(pages, "Anonymous"))
+    if at_dump and anonymous is not None:
+        parts["files"] = max(rss - anonymous, 0)
+    heap, arenas = part(process, "malloc"), number(part(process, "pymalloc_arenas"))
+    used, mapped, free = (number(part(heap, key)) for key in ("used", "mapped", "free"))
+    if at_dump and None not in (used, mapped, free):
+        parts["untraced"] = (arenas or 0) + used + mapped - traced
+        parts["free"] = free
+    _add_rest(rss, parts)
+    return {"rss": rss, "parts": parts}
+
+
+EXPLANATIONS = {
+    "traced": ("traced", "blocks in the ledger when the snapshot was taken"),
+    "tables": ("heapledger", "our own tables, which go when tracing stops"),
+    "files": ("mapped files", "code and data of the interpreter and its libraries"),
+    "untraced": ("not traced", "in the interpreter's arenas and the C heap: from before tracing, of native code, gaps"),
+    "free": ("free in the C heap", "kept by malloc for later"),
+    "other": ("other", "stacks of threads, memory mapped by libraries; negative: obtained, but never touched"),
+    "rest": ("the rest", "the interpreter, native code, free memory: the file does not tell them apart at this moment"),
+}
+
+
+def _add_rest(rss, parts):
+    parts["other" if "untraced" in parts else "rest"] = rss - sum(parts.values())
+
+
+def add_residents(found):
+    """The sum of several processes'; None if not all are known."""
+    if not found or None in found:
+        return None
+    names = [name for name in EXPLANATIONS if all(name in one["parts"] for one in found)]
+    rss = sum(one["rss"] for one in found)
+    parts = {name: sum(one["parts"][name] for one in found) for name in names if name not in ("other", "rest")}
+    _add_rest(rss, parts)
+    return {"rss": rss, "parts": parts}
