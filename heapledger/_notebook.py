@@ -115,6 +115,14 @@ def _cell_table(t, name, most, graph):
     return Table(title, ("peak", "allocated", "blocks", "left behind"), rows, graph)
 
 
+def _file_of_magic():
+    """The file of the cell that has called a magic: IPython's work for the magic is not the cell's."""
+    frame = sys._getframe()
+    while frame is not None and frame.f_code.co_name != "<module>":
+        frame = frame.f_back
+    return frame.f_code.co_filename if frame is not None else None
+
+
 def _graph_of(t, name):
     """The interactive report of what a trace of the cell in the file `name` has found, as a page."""
     from heapledger.command._kinds import Kinds
@@ -124,21 +132,31 @@ def _graph_of(t, name):
     metadata = [capture.metadata]
     subject = _subject.Subject("one", [capture], ["cell"], MOMENTS, is_long=False, metadata=metadata)
     # What IPython allocates around the cell is folded, like all libraries.
-    options = _data.Options(Kinds(metadata, own=[name]), fold="libraries")
+    kinds = Kinds(metadata, {_file_of_magic(): "other", name: "own"})
+    options = _data.Options(kinds, fold="libraries")
     return _page.make("cell - heapledger", _data.to_text(_data.encode(subject, options)))
 
 
+def _kinds_of_cells():
+    """Outside of Jupyter, cells have names of no file."""
+    return {name: "own" for name in linecache.cache if name.startswith("<ipython-input-")}
+
+
 def _growth_table(now, before, most):
-    changes = now.compare_to(before, "lineno")
-    grown = [difference for difference in changes if difference.size_diff or difference.count_diff]
+    from heapledger.command import _folding, _groups, _names
+    from heapledger.command._kinds import Kinds
+
+    folding = _folding.Folding("libraries", Kinds([now.metadata], _kinds_of_cells()))
+    grown, _ = _groups.differences(before, now, "line", False, sys.maxsize, folding)
+    grown.sort(key=lambda one: _names.is_folded(one.key))  # what IPython and imports take comes last
     size = sum(difference.size_diff for difference in grown)
     count = sum(difference.count_diff for difference in grown)
     rows = [
         (
             _format_size(difference.size_diff, True),
             f"{difference.count_diff:+}",
-            f"{difference.traceback[0].filename}:{difference.traceback[0].lineno}",
-            linecache.getline(difference.traceback[0].filename, difference.traceback[0].lineno).strip(),
+            _names.label("line", difference.key),
+            "" if _names.is_folded(difference.key) else linecache.getline(*difference.key).strip(),
         )
         for difference in grown[:most]
     ]

@@ -41,7 +41,7 @@ def photograph(report):
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
         page = browser.new_page(viewport=SIZE, color_scheme="light")
-        page.goto(report.as_uri() + "#hide=importlib")
+        page.goto(report.as_uri())
         page.wait_for_selector("#table tbody tr")
         page.evaluate("document.getElementById('facts').textContent = 'python shop.py'")
         page.screenshot(path=PICTURE)

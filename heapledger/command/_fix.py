@@ -1,6 +1,6 @@
 """Where to begin: the lines of the program's own code that hold most, with all that was allocated by what they called.
 
-Imports are left out. A program without code of its own, such as one that was started by -m, has the lines that allocated.
+Imports are left out. A program without code of its own, such as one started by -m, has the lines that allocated.
 """
 
 import shlex

@@ -74,8 +74,8 @@ def total(snapshot):
 
 
 def _sums(snapshot, imports, by, cumulative, folding):
-    """{key: (bytes, blocks)} of a snapshot without imports; what these take counts for the program's lines above them if
-    it is cumulative."""
+    """{key: (bytes, blocks)} of a snapshot without imports; if it is cumulative, what these take counts for the
+    program's lines above them."""
     key, hides, kind_of = _KEYS[by], folding.hides, folding.kinds.of
 
     def shown(filename, line, function):

@@ -38,14 +38,14 @@ def _folders(metadata):
 
 
 class Kinds:
-    """of(filename): one of KINDS, in captures with these metadata. Files named in `own` are the program's whatever they
-    are called: the cells of a notebook."""
+    """of(filename): one of KINDS, in captures with these metadata. `known` has the kinds of files whose names do not
+    tell: the cells of a notebook."""
 
-    def __init__(self, metadata, own=()):
+    def __init__(self, metadata, known=None):
         metadata = list(metadata)
         self._library = _standard_libraries(metadata)
         self._folders = _folders(metadata)
-        self._known = dict.fromkeys(own, "own")
+        self._known = dict(known or {})
 
     def of(self, filename):
         kind = self._known.get(filename)

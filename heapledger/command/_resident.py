@@ -1,7 +1,7 @@
 """The memory that the system counts for a process (RSS), and what it is made of, from the metadata of a capture.
 
-What takes long to find out is found out when a snapshot is saved, which may be long after it was taken. Only what belongs
-to the moment of the snapshot is put beside its traced memory; so of a snapshot that was saved later, less is known.
+What takes long to find out is found out when a snapshot is saved, which may be long after it was taken. Only what
+belongs to the moment of the snapshot is put beside its traced memory; so of one that was saved later, less is known.
 """
 
 SAME_MOMENT = 10**9  # nanoseconds

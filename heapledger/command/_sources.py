@@ -1,7 +1,8 @@
 """The lines of source that frames name, where the files are on this machine.
 
 The names come from files that anybody may have written, so only regular files of a sensible size are opened, and only
-those that an absolute path or a path from the current folder leads to.
+those that an absolute path or a path from the current folder leads to. What this process knows without a file, such as
+the cells of a notebook, is in linecache.
 """
 
 import linecache
@@ -29,7 +30,7 @@ class Sources:
 
     def line(self, filename, number):
         if filename not in self._readable:
-            self._readable[filename] = _is_readable(filename)
+            self._readable[filename] = filename in linecache.cache or _is_readable(filename)
         if not self._readable[filename] or number < 1:
             return ""
         return _text.printable(linecache.getline(filename, number).strip())

@@ -98,8 +98,7 @@ static PyObject *add_up(const hl_sums *sums, hl_source *source, PyObject *functi
 
 static bool read_frames(const char *name, hl_sums_frames *frames)
 {
-    static const char *const names[] = {
-        [HL_SUMS_NEWEST] = "newest", [HL_SUMS_FIRST] = "first", [HL_SUMS_ALL] = "all"};
+    static const char *const names[] = {[HL_SUMS_NEWEST] = "newest", [HL_SUMS_FIRST] = "first", [HL_SUMS_ALL] = "all"};
     for (int i = HL_SUMS_NEWEST; i <= HL_SUMS_ALL; i++) {
         *frames = (hl_sums_frames)i;
         if (strcmp(name, names[i]) == 0)

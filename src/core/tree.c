@@ -27,8 +27,9 @@ typedef struct {
 
 typedef struct {
     hl_tree *tree;
-    hl_table nodes;  /* ids from 1: the root has none, and is 0 */
-    uint32_t **ends; /* of each snapshot: the node at which each row's stack ends, or IS_CUT and a stack of the tree's book */
+    hl_table nodes; /* ids from 1: the root has none, and is 0 */
+    uint32_t *
+        *ends; /* of each snapshot: the node at which each row's stack ends, or IS_CUT and a stack of the tree's book */
     uint64_t seed;
     /* The last stack of this snapshot that was walked, if any, where it began, and its path from the oldest frame on. */
     const hl_stack *last;
@@ -263,7 +264,8 @@ static hl_status find_joint(building *work, const hl_stack *stack, uint32_t miss
         return status == HL_OK ? find_node(work, 0, work->unknown, 0, joint) : status;
     }
     hl_location_id location = node_at(work, caller)->location;
-    if (location == work->unknown || location == work->joint) { /* its oldest frame is that of a stack that was joined */
+    if (location == work->unknown ||
+        location == work->joint) { /* its oldest frame is that of a stack that was joined */
         *joint = caller;
         return HL_OK;
     }

@@ -49,8 +49,7 @@ typedef struct {
 
 /* HL_NO_MEMORY, HL_FULL, or HL_TOO_LARGE when the bytes or blocks of a snapshot exceed 63 bits. Unless HL_OK nothing is
  * left to close. */
-hl_status hl_tree_open(const hl_snapshot *const *snapshots, size_t count, bool joined,
-                       hl_tree *tree) HL_MUST_USE;
+hl_status hl_tree_open(const hl_snapshot *const *snapshots, size_t count, bool joined, hl_tree *tree) HL_MUST_USE;
 void hl_tree_close(hl_tree *tree);
 
 #endif

@@ -217,7 +217,7 @@ METADATA = {"python": "3.12.4 (main)", "executable": "/srv/venv/bin/python"}
     ],
 )
 def test_kinds_of_files_of_an_interpreter(name, kind):
-    assert Kinds([METADATA, METADATA], own=["<ipython-input-1>"]).of(name) == kind
+    assert Kinds([METADATA, METADATA], {"<ipython-input-1>": "own"}).of(name) == kind
 
 
 @pytest.mark.parametrize("odd", [{}, {"python": 3, "executable": None}, {"python": "x", "executable": ""}])

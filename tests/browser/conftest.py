@@ -99,3 +99,19 @@ def grown_page(folder, series):
 @pytest.fixture(scope="session")
 def shrunk_page(folder, series):
     return reports.make_page(folder / "shrunk.html", series[3], series[5])
+
+
+@pytest.fixture(scope="session")
+def shop(tmp_path_factory):
+    """A folder with a program, shop.py, and captures of it."""
+    return reports.run_shop(tmp_path_factory.mktemp("shop"))
+
+
+@pytest.fixture(scope="session")
+def shop_page(shop):
+    return reports.make_page(shop / "shop.html", shop / "shop.hlsnap")
+
+
+@pytest.fixture(scope="session")
+def shop_growth_page(shop):
+    return reports.make_page(shop / "growth.html", shop / "before.hlsnap", shop / "after.hlsnap")

@@ -34,6 +34,50 @@ def scan(kept, size):
     kept.append(bytearray(size))
 """,
 }
+# A program in a file of its own, whose lines can be shown: it imports, calls the standard library, and goes deeper than
+# the frames that are kept.
+SHOP = """\
+import json
+import xml.dom.minidom
+
+KEPT = []
+
+
+def deep(level):
+    if level == 0:
+        KEPT.append(bytearray(60_000))
+    else:
+        deep(level - 1)
+
+
+def price(number):
+    KEPT.append(bytearray(300_000 * number))
+
+
+def load():
+    text = json.dumps([{"number": number, "name": str(number)} for number in range(4000)])
+    KEPT.append(json.loads(text))
+    price(1); price(1)
+    price(2)
+    deep(20)
+
+
+def grow():
+    for number in range(200):
+        KEPT.append("order %d" % number * 100)
+
+
+def main():
+    load()
+    yield
+    grow()
+    yield
+
+
+if __name__ == "__main__":
+    list(main())
+"""
+SHOP_FRAMES = 12
 STEPS = 6
 ODD = (
     "<script>alert(1)</script>.py",
@@ -85,6 +129,23 @@ def traced(folder, what):
     run(__file__, what, folder)
 
 
+def trace_shop(folder):
+    """shop.hlsnap of the whole program, and what it held before and after it has grown."""
+    import runpy
+
+    main = runpy.run_path(str(folder / "shop.py"))["main"]
+    heapledger.start(SHOP_FRAMES)
+    for name, _ in zip(("before", "after"), main(), strict=True):
+        heapledger.take_capture().dump(folder / f"{name}.hlsnap")
+
+
+def run_shop(folder):
+    (folder / "shop.py").write_text(SHOP)
+    run("-m", "heapledger", "run", "-q", "-n", SHOP_FRAMES, "-o", folder / "shop.hlsnap", folder / "shop.py")
+    traced(folder, "shop")
+    return folder
+
+
 def write_odd(folder):
     """Names that look like markup, in a file without functions' names."""
     traces = [(0, 1000 * (place + 1), ((name, 7), ("top.py", 1)), 2) for place, name in enumerate(ODD)]
@@ -98,4 +159,4 @@ def make_page(output, *arguments):
 
 
 if __name__ == "__main__":
-    {"moments": trace_moments, "series": trace_series}[sys.argv[1]](pathlib.Path(sys.argv[2]))
+    {"moments": trace_moments, "series": trace_series, "shop": trace_shop}[sys.argv[1]](pathlib.Path(sys.argv[2]))

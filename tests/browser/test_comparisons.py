@@ -33,7 +33,7 @@ def test_shrinkage_is_blue_and_signed(open_page, shrunk_page):
 def test_widths_are_by_the_larger_side(open_page, shrunk_page, grown_page):
     """What vanished is as wide as it was: the frame that held nearly everything still does."""
     for made in (shrunk_page, grown_page):
-        page = open_page(made)
+        page = open_page(made, "#changes=all")
         row = names_down(page).index("scan")
         assert hover_row(page, row, 1000) == "scan"
 

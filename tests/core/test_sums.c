@@ -15,7 +15,8 @@ static uint32_t key_of(const hl_book *book, hl_location_id id)
 }
 
 /* The frames that count: all, or from the first to the last of one. */
-static void count_frames(const hl_book *book, const hl_stack *stack, hl_sums_frames frames, uint32_t *from, uint32_t *to)
+static void count_frames(const hl_book *book, const hl_stack *stack, hl_sums_frames frames, uint32_t *from,
+                         uint32_t *to)
 {
     *from = 0;
     if (frames == HL_SUMS_FIRST)

@@ -264,8 +264,8 @@ static const char *path_of(const hl_tree *tree, uint64_t bytes, char room[64])
         const hl_string *file = hl_book_get_string(tree->book, location->file);
         const hl_string *name = location->name == 0 ? NULL : hl_book_get_string(tree->book, location->name);
         bool joint = file->length == strlen(HL_TREE_CUT) && memcmp(file->bytes, HL_TREE_CUT, file->length) == 0;
-        bool unknown = joint && name->length == strlen(HL_TREE_UNKNOWN) &&
-                       memcmp(name->bytes, HL_TREE_UNKNOWN, name->length) == 0;
+        bool unknown =
+            joint && name->length == strlen(HL_TREE_UNKNOWN) && memcmp(name->bytes, HL_TREE_UNKNOWN, name->length) == 0;
         CHECK(!unknown || tree->parents[at] == 0);
         *--word = unknown ? '?' : joint ? '~' : (char)location->line;
     }
@@ -375,5 +375,4 @@ static void failures_leak_nothing(void)
 }
 
 CHECK_MAIN(TEST(random_trees), TEST(one_path), TEST(paths_that_part_and_meet_again), TEST(cut_stacks_are_joined),
-           TEST(nothing_to_join), TEST(sums_that_do_not_fit),
-           TEST(failures_leak_nothing))
+           TEST(nothing_to_join), TEST(sums_that_do_not_fit), TEST(failures_leak_nothing))

@@ -3,8 +3,12 @@
 Runs by tools/check-notebooks, in an environment that has Jupyter.
 """
 
+import base64
+import html
+import json
 import pathlib
 import re
+import zlib
 
 import pytest
 
@@ -81,6 +85,19 @@ def test_a_cell(outputs):
     assert page.count("<iframe") == 1 and 'sandbox="allow-scripts"' in page and "&lt;script" in page
 
 
+def test_the_graph_of_a_cell_begins_with_its_lines(outputs):
+    """The page knows the cell for the program's own code, and folds IPython."""
+    page = html.unescape(re.search(r'srcdoc="([^"]*)"', outputs[1][1]).group(1))
+    data = re.search(r'<script type="text/plain" id="data">([^<]*)</script>', page).group(1)
+    content = zlib.decompress(base64.b64decode(data), -zlib.MAX_WBITS)
+    header = json.loads(content[4 : 4 + int.from_bytes(content[:4], "little")])
+    own = [
+        name for name, kind in zip(header["files"], header["kindOfFile"], strict=True) if header["kinds"][kind] == "own"
+    ]
+    assert header["fold"] == "libraries" and len(own) == 1 and "ipykernel_" in own[0]  # not the one with the magic
+    assert "kept = [bytes(1000) for _ in range(1000)]" in header["sources"]
+
+
 def test_the_line_of_the_cell_that_led_there(outputs):
     text, page = outputs[2]
     assert "return bytes(2_000_000)" in text.splitlines()[-1] and "iframe" not in page
@@ -95,6 +112,9 @@ def test_differences(outputs):
     text, page = outputs[6]
     assert re.search(r"since the last time: \+\d+ KiB, \+\d+ blocks", text), text
     assert "more = [bytes(500) for _ in range(2000)]" in text and "more = [" in page
+    # The line of the cell is the first, and what IPython has allocated is one row at most.
+    _, _, first, *others = text.splitlines()
+    assert "more = [" in first and "site-packages" not in text and sum("[no line" in row for row in others) <= 1
     assert "False" in outputs[7][0]
 
 

@@ -43,14 +43,20 @@ class Controls {
     this.hideList();
     byId("search").addEventListener("input", (event) => app.update({ search: event.target.value }));
     byId("theme").addEventListener("click", () => this.turnTheme());
-    byId("help-button").addEventListener("click", () => byId("help").showModal());
+    byId("help-button").addEventListener("click", (event) => {
+      byId("help").showModal();
+      // Whoever came by the pointer has no use for the focus that the browser gives back to the button.
+      if (event.detail > 0) byId("help").addEventListener("close", () => byId("help-button").blur(), { once: true });
+    });
+    byId("about").open = matchMedia("(min-width: 701px)").matches;
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
       applyTheme(theme());
       app.graph.show();
     });
     document.addEventListener("keydown", (event) => this.press(event));
     document.addEventListener("click", (event) => {
-      if (!byId("hide").contains(event.target)) byId("hide").open = false;
+      for (const menu of document.querySelectorAll("details.menu[open]"))
+        if (!menu.contains(event.target)) menu.open = false;
     });
   }
 
@@ -82,7 +88,7 @@ class Controls {
     const typing = event.target.closest?.("input, textarea, dialog");
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Escape" && !event.target.closest?.("dialog")) {
-      byId("hide").open = false;
+      for (const menu of document.querySelectorAll("details.menu[open]")) menu.open = false;
       this.app.update({ search: "", zoom: [] });
       if (typing) byId("graph").focus();
       return;
@@ -94,6 +100,8 @@ class Controls {
       "/": () => byId("search").focus(),
       i: () => this.app.update({ view: state.view === "icicle" ? "inverted" : "icicle", zoom: [] }),
       b: () => this.app.update({ measure: state.measure === "bytes" ? "blocks" : "bytes" }),
+      o: () => this.app.update({ fold: state.fold === "libraries" ? "imports" : "libraries", zoom: [] }),
+      c: () => this.app.update({ changes: state.changes === "only" ? "all" : "only" }),
       m: () => this.app.update({ moment: moments[(moments.indexOf(state.moment) + 1) % moments.length] }),
       d: () => this.turnTheme(),
       "?": () => byId("help").showModal(),
@@ -142,6 +150,18 @@ class Controls {
       state.view,
       (view) => app.update({ view, zoom: [] }),
     );
+    choices("fold", FOLDS, state.fold, (fold) => app.update({ fold, zoom: [] }));
+    choices(
+      "changes",
+      app.weights.difference
+        ? [
+            ["only", "Changes only"],
+            ["all", "Everything"],
+          ]
+        : [],
+      state.changes,
+      (changes) => app.update({ changes }),
+    );
     choices("group", GROUPS, state.group, (group) => app.update({ group }));
     if (byId("search").value !== state.search) byId("search").value = state.search;
     this.totals();
@@ -157,26 +177,58 @@ class Controls {
       { weights, state } = app,
       root = app.frames.root,
       said = [];
-    const one = (name, value, more = "") =>
-      said.push(element("div", {}, element("dt", {}, name), element("dd", {}, value, element("small", {}, more))));
+    const one = (name, value, ...more) =>
+      said.push(element("div", {}, element("dt", {}, name), element("dd", {}, value, ...more)));
     if (weights.difference) {
-      one("Before", amountText(weights.totalBefore[0], state.measure));
-      one("After", amountText(weights.totalAfter[0], state.measure));
-      one("Change", changeText(weights.totalAfter[0] - weights.totalBefore[0], state.measure));
+      const [before, after] = [sumOf(weights.before), sumOf(weights.after)];
+      one("Before", amountText(before, state.measure));
+      one("After", amountText(after, state.measure));
+      one("Change", changeText(after - before, state.measure));
     } else {
       const capture = app.data.header.captures[state.to];
-      const otherMeasure = state.measure === "bytes" ? "blocks" : "bytes";
-      const other = totalOf(app.data.header, state.moment, state.to, otherMeasure);
-      const blocks = `${countText(other)} ${other === 1 ? "block" : "blocks"}`;
-      one(
-        MOMENT_NAMES[state.moment],
-        amountText(root.weight, state.measure),
-        state.measure === "bytes" ? `in ${blocks}` : `of ${bytesText(other)} in all`,
-      );
+      const other = totalOf(app.data.header, state.moment, state.to, state.measure === "bytes" ? "blocks" : "bytes");
+      const more = state.measure === "bytes" ? `in ${blocksText(other)}` : `of ${bytesText(other)} in all`;
+      one(MOMENT_NAMES[state.moment], amountText(root.weight, state.measure), element("small", {}, more));
       if (typeof capture.peak === "number" && state.moment !== "peak") one("Peak", bytesText(capture.peak));
-      if (typeof capture.rss === "number") one("Resident memory", bytesText(capture.rss));
+      // The system was asked when the capture was taken, so its answer belongs to no other moment.
+      if (capture.resident && state.moment === "live") one("Resident memory", ...this.resident(capture.resident));
     }
-    byId("totals").replaceChildren(...said);
+    refill(byId("totals"), ...said);
+  }
+
+  // What the system counts, as a bar of its parts and a list that explains them.
+  resident({ rss, parts }) {
+    const { header } = this.app.data,
+      shown = Object.keys(header.resident).filter((name) => name in parts),
+      whole = shown.reduce((sum, name) => sum + Math.max(parts[name], 0), 0);
+    const bar = element("span", { class: "parts" });
+    for (const name of shown) {
+      const piece = element("i", { class: `part-${name}`, title: `${header.resident[name][0]}: ${bytesText(parts[name])}` });
+      piece.style.width = `${(100 * Math.max(parts[name], 0)) / (whole || 1)}%`;
+      bar.append(piece);
+    }
+    const list = element("table");
+    for (const name of shown)
+      list.append(
+        element(
+          "tr",
+          {},
+          element("td", {}, bytesText(parts[name])),
+          element("td", {}, element("i", { class: `part-${name}` }), header.resident[name][0]),
+          element("td", {}, header.resident[name][1]),
+        ),
+      );
+    const traced = `${bytesText(parts.traced)} of it traced, ${bytesText(parts.tables)} heapledger's own tables`;
+    return [
+      bytesText(rss),
+      element("small", {}, traced),
+      element(
+        "details",
+        { class: "menu", id: "resident" },
+        element("summary", { "data-key": "resident", title: "What resident memory is made of" }, bar, " explain"),
+        element("div", { class: "menu-body" }, list),
+      ),
+    ];
   }
 
   hideList() {
@@ -189,14 +241,13 @@ class Controls {
     };
     byId("hide-list").replaceChildren(
       ...header.kinds
-        .filter((kind) => there.has(kind))
+        .filter((kind) => there.has(kind) && kind !== "cut")
         .map((kind) =>
           element(
             "label",
             {},
             element("input", { type: "checkbox", name: kind, onchange: change }),
             element("span", {}, KIND_NAMES[kind]),
-            element("span", {}, kind),
           ),
         ),
     );
@@ -245,7 +296,7 @@ class Controls {
       return;
     }
     const weight = weightOfMatch(app.data.tree, app.found, app.weights),
-      whole = app.weights.total[0];
+      whole = app.frames.root.weight;
     out.textContent = app.found.includes(1)
       ? `${shareText(weight, whole) || "0.0%"} · ${amountText(weight, app.state.measure)}`
       : "nothing found";
@@ -254,14 +305,16 @@ class Controls {
   legend() {
     const { app } = this,
       { header } = app.data,
-      there = new Set(header.kindOfFile.map((kind) => header.kinds[kind]));
+      there = new Set(header.kindOfFile.map((kind) => header.kinds[kind])),
+      hidden = hiddenKinds(header, app.state.fold, app.state.hide);
+    if (app.frames.imports?.weight > 0) hidden.delete("importlib"); // the frame that stands for them
     const entries = app.weights.difference
       ? [
           ["grew", "+ grew"],
           ["shrank", "− shrank"],
           ["same", "unchanged"],
         ]
-      : header.kinds.filter((kind) => there.has(kind)).map((kind) => [kind, KIND_NAMES[kind]]);
+      : header.kinds.filter((kind) => there.has(kind) && !hidden.has(kind)).map((kind) => [kind, KIND_NAMES[kind]]);
     byId("legend").replaceChildren(
       ...entries.map(([name, text]) => {
         const patch = element("i");

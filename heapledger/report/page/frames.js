@@ -4,11 +4,14 @@
 // hidden, or where stacks are read from their allocation up (inverted). Then a member is a node whose own weight
 // counts, and its cursor is how far up the stack it has been read. Children are made once, on demand, the heaviest
 // first, so a view costs as much as is seen of it.
+//
+// Imports are a layer of their own: one frame below the root, in which nothing is hidden.
 
 class Frame {
-  constructor(parent, location) {
+  constructor(parent, location, layer) {
     this.parent = parent;
     this.location = location;
+    this.layer = layer;
     this.depth = parent === null ? 0 : parent.depth + 1;
     this.members = [];
     this.cursors = null;
@@ -20,44 +23,59 @@ class Frame {
 }
 
 class Frames {
-  constructor(tree, weights, inverted, hidden) {
-    Object.assign(this, { tree, weights, inverted, hidden });
-    this.root = inverted ? this.allocations() : this.wholeTree();
+  constructor(tree, weights, inverted, folding) {
+    Object.assign(this, { tree, weights, inverted, folding });
+    this.sums = this.sumsOf(weights);
+    this.imports = folding.imports === null ? null : new Frame(null, folding.importsAt, 1);
+    this.root = new Frame(null, 0, 0);
+    this.fill(this.root);
+    if (this.imports === null) return;
+    this.imports.parent = this.root;
+    this.imports.depth = 1;
+    this.fill(this.imports);
+    for (const what of ["weight", "before", "after"]) this.root[what] += this.imports[what];
   }
 
-  wholeTree() {
-    const root = new Frame(null, 0);
-    this.addNode(root, 0);
-    return root;
+  // For each layer what a node weighs as a member: with all below it, or inverted by itself.
+  sumsOf(weights) {
+    const sums = (own, layer) => {
+      if (own === undefined) return null;
+      const kept = this.folding.ownOf(own, layer);
+      return this.inverted ? kept : totalsOf(this.tree, kept);
+    };
+    return [0, 1].map((layer) => ({
+      weight: sums(weights.own, layer),
+      before: sums(weights.before, layer),
+      after: sums(weights.after, layer),
+    }));
   }
 
-  allocations() {
-    const root = new Frame(null, 0),
-      { own } = this.weights;
-    root.cursors = [];
-    for (let node = 0; node < own.length; node++) if (own[node] > 0) this.addStack(root, node, -1);
-    return root;
-  }
-
-  addNode(frame, node) {
-    const { weights } = this;
-    frame.members.push(node);
-    frame.weight += weights.total[node];
-    if (weights.difference) {
-      frame.before += weights.totalBefore[node];
-      frame.after += weights.totalAfter[node];
+  // The first frame of a layer.
+  fill(frame) {
+    if (!this.inverted) {
+      this.add(frame, 0);
+      return;
     }
+    frame.cursors = [];
+    const { weight } = this.sums[frame.layer];
+    for (let node = 0; node < weight.length; node++) if (weight[node] > 0) this.add(frame, node, -1);
   }
 
-  addStack(frame, node, cursor) {
-    const { weights } = this;
+  add(frame, node, cursor) {
+    const { weight, before, after } = this.sums[frame.layer];
     frame.members.push(node);
-    frame.cursors.push(cursor);
-    frame.weight += weights.own[node];
-    if (weights.difference) {
-      frame.before += weights.ownBefore[node];
-      frame.after += weights.ownAfter[node];
-    }
+    if (cursor !== undefined) frame.cursors.push(cursor);
+    frame.weight += weight[node];
+    if (before === null) return;
+    frame.before += before[node];
+    frame.after += after[node];
+  }
+
+  // What a frame weighs by other sums, such as those of its blocks.
+  measure(frame, sums, what) {
+    let sum = frame === this.root && this.imports ? this.measure(this.imports, sums, what) : 0;
+    for (const node of frame.members) sum += sums[frame.layer][what][node];
+    return sum;
   }
 
   childrenOf(frame) {
@@ -65,31 +83,43 @@ class Frames {
       const found = new Map();
       if (this.inverted) this.findCallers(frame, found);
       else this.findCalls(frame, found);
-      frame.children = [...found.values()].sort((a, b) => b.weight - a.weight || a.location - b.location);
+      const children = [...found.values()];
+      if (frame === this.root && this.imports?.weight > 0) children.push(this.imports);
+      frame.children = children.sort((a, b) => this.order(a, b));
     }
     return frame.children;
+  }
+
+  // The heaviest first; of changes, before all what has grown.
+  order(a, b) {
+    const signs = this.weights.onlyChanges ? Math.sign(b.after - b.before) - Math.sign(a.after - a.before) : 0;
+    return signs || b.weight - a.weight || a.location - b.location;
   }
 
   childAt(frame, found, location) {
     let child = found.get(location);
     if (child === undefined) {
-      child = new Frame(frame, location);
+      child = new Frame(frame, location, frame.layer);
       if (this.inverted) child.cursors = [];
       found.set(location, child);
     }
     return child;
   }
 
+  hides(frame, location) {
+    return frame.layer === 0 && this.folding.hidden[location] === 1;
+  }
+
   findCalls(frame, found) {
     const { firstChild, nextSibling, locations } = this.tree,
-      { total } = this.weights;
+      { weight } = this.sums[frame.layer];
     const waiting = [...frame.members];
     while (waiting.length > 0) {
       for (let node = firstChild[waiting.pop()]; node !== 0; node = nextSibling[node]) {
-        if (total[node] === 0) continue;
-        if (this.hidden[locations[node]])
+        if (weight[node] === 0) continue;
+        if (this.hides(frame, locations[node]))
           waiting.push(node); // its calls are its caller's
-        else this.addNode(this.childAt(frame, found, locations[node]), node);
+        else this.add(this.childAt(frame, found, locations[node]), node);
       }
     }
   }
@@ -98,8 +128,8 @@ class Frames {
     const { parents, locations } = this.tree;
     for (let i = 0; i < frame.members.length; i++) {
       let cursor = frame.cursors[i] < 0 ? frame.members[i] : parents[frame.cursors[i]];
-      while (cursor !== 0 && this.hidden[locations[cursor]]) cursor = parents[cursor];
-      if (cursor !== 0) this.addStack(this.childAt(frame, found, locations[cursor]), frame.members[i], cursor);
+      while (cursor !== 0 && this.hides(frame, locations[cursor])) cursor = parents[cursor];
+      if (cursor !== 0) this.add(this.childAt(frame, found, locations[cursor]), frame.members[i], cursor);
     }
   }
 
@@ -108,6 +138,19 @@ class Frames {
     let rest = frame.weight;
     for (const child of this.childrenOf(frame)) rest -= child.weight;
     return Math.max(rest, 0);
+  }
+
+  // The frame of the heaviest stack through a location, callers first.
+  heaviestAt(location) {
+    const { locations, parents } = this.tree,
+      { weight } = this.sums[0];
+    let best = 0;
+    for (let node = 1; node < locations.length; node++)
+      if (locations[node] === location && (best === 0 || weight[node] > weight[best])) best = node;
+    const path = [];
+    for (let node = best; node !== 0; node = parents[node])
+      if (!this.folding.hidden[locations[node]]) path.unshift(locations[node]);
+    return this.find(path);
   }
 
   // The frame at the end of a path of locations, or as far as it goes.

@@ -4,9 +4,13 @@
 // as fits on the screen, whatever the size of the tree.
 
 const ROW = 21,
+  LEAST_ROWS = 8, // of the graph, on a screen that has no room for more
+  BELOW = 150, // pixels for the legend and the beginning of the table
   LEAST_WIDTH = 1,
   LEAST_LABEL = 34,
   MARGIN = 6;
+const LEAST_DETAIL = 70;
+const CODE_FONT = '11px ui-monospace, "DejaVu Sans Mono", monospace';
 const LABEL_FONT = '12px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif';
 
 class Graph {
@@ -25,6 +29,11 @@ class Graph {
     this.canvas.addEventListener("mouseleave", () => this.leave());
     this.canvas.addEventListener("click", (event) => this.click(event));
     new ResizeObserver(() => this.app.weights && this.show()).observe(this.box);
+    this.whole = false; // whether all rows are seen, however many
+    byId("taller").addEventListener("click", () => {
+      this.whole = !this.whole;
+      this.show();
+    });
   }
 
   // Lay out and draw what the app shows now.
@@ -35,6 +44,7 @@ class Graph {
     this.layOut(frames, zoomed);
     const height = this.rows.length * ROW + 1;
     this.space.style.height = `${height}px`;
+    this.fit(height);
     const shown = Math.max(Math.min(height, this.box.clientHeight), 1),
       ratio = window.devicePixelRatio || 1;
     this.canvas.style.width = `${this.width}px`;
@@ -45,6 +55,15 @@ class Graph {
     this.draw();
   }
 
+  // As high as its content, but no higher than leaves the beginning of the table on the screen.
+  fit(height) {
+    const top = this.box.getBoundingClientRect().top + window.scrollY;
+    const most = Math.max(window.innerHeight - top - BELOW, LEAST_ROWS * ROW);
+    this.box.style.maxHeight = this.whole ? "none" : `${most}px`;
+    byId("taller").hidden = height <= most;
+    byId("taller").textContent = this.whole ? "Fewer rows" : `All ${this.rows.length} rows`;
+  }
+
   layOut(frames, zoomed) {
     this.rows = [];
     if (zoomed.weight === 0) return;
@@ -53,23 +72,27 @@ class Graph {
       const box = waiting.pop();
       const row = box.frame.depth - zoomed.depth;
       (this.rows[row] ??= []).push(box);
+      if (box.frame === frames.imports && box.frame !== zoomed) continue; // folded
       const children = frames.childrenOf(box.frame),
         scale = box.width / box.frame.weight;
       let x = box.x,
-        i = 0;
-      for (; i < children.length; i++) {
-        const width = children[i].weight * scale;
-        if (width < LEAST_WIDTH) break;
-        waiting.push({ frame: children[i], x, width });
+        rest = 0,
+        count = 0;
+      for (const frame of children) {
+        const width = frame.weight * scale;
+        if (width < LEAST_WIDTH) {
+          rest += frame.weight;
+          count++;
+          continue;
+        }
+        waiting.push({ frame, x, width });
         x += width;
       }
-      let rest = 0;
-      for (let k = i; k < children.length; k++) rest += children[k].weight;
       if (rest * scale >= LEAST_WIDTH)
         (this.rows[row + 1] ??= []).push({
           frame: null,
           caller: box.frame,
-          count: children.length - i,
+          count,
           weight: rest,
           x,
           width: rest * scale,
@@ -133,6 +156,7 @@ class Graph {
     context.globalAlpha = matched ? 1 : 0.35;
     context.fillStyle = this.colourOf(box.frame);
     context.fillRect(box.x, y, box.width - gap, ROW - 1);
+    if (app.names.kind(box.frame.location) === "cut") this.hatch(box.x, y, box.width - gap);
     context.globalAlpha = 1;
     if (app.found !== null && matched) {
       context.fillStyle = colours.match;
@@ -145,33 +169,59 @@ class Graph {
     const { app, colours } = this;
     if (app.weights.difference) return colours.ofChange(frame.before, frame.after);
     if (frame.location === 0) return colours.root;
-    return colours.ofKind(app.names.kind(frame.location), app.names.places.function[frame.location] + frame.location);
+    return colours.ofKind(app.names.kind(frame.location), app.names.shade(frame.location));
   }
 
+  // A joint is no frame: what is below it was called from above it by a guess.
+  hatch(x, y, width) {
+    const { context } = this;
+    context.save();
+    context.beginPath();
+    context.rect(x, y, width, ROW - 1);
+    context.clip();
+    context.strokeStyle = this.colours.soft;
+    context.lineWidth = 1;
+    context.beginPath();
+    for (let at = x - ROW; at < x + width; at += 6) {
+      context.moveTo(at, y + ROW);
+      context.lineTo(at + ROW, y);
+    }
+    context.stroke();
+    context.restore();
+  }
+
+  // The name with its line, the amount at the right, and between them what tells frames of one function apart: the
+  // source, then the place, as far as there is room.
   drawLabel(box, y, matched) {
-    const { app, colours } = this,
-      { frame } = box;
-    const name = plainText(app.names.label(frame.location));
+    const { app, colours, context } = this,
+      { frame } = box,
+      { names } = app;
+    const name = plainText(names.label(frame.location)) + (names.place(frame.location) ? `:${names.line(frame.location)}` : "");
     const sign =
       app.weights.difference && frame.after !== frame.before ? (frame.after > frame.before ? "+ " : "− ") : "";
-    const used = this.drawText(sign + name, box, y, colours.ink, matched ? 1 : 0.6);
+    let used = this.drawText(sign + name, box, y, colours.ink, matched ? 1 : 0.6);
     const amount = app.weights.difference
       ? sign && changeText(frame.after - frame.before, app.state.measure)
       : amountText(frame.weight, app.state.measure);
-    const width = this.context.measureText(amount).width;
+    const width = context.measureText(amount).width;
     let left = box.width - used - 3 * MARGIN;
-    if (left > width + MARGIN) {
-      this.context.globalAlpha = 0.72;
-      this.context.fillText(amount, box.x + box.width - width - MARGIN, y + ROW / 2);
-      left -= width + 2 * MARGIN;
-      if (left > 60 && frame.location !== 0) {
-        const place = `${plainText(shortFile(app.names.file(frame.location)))}:${app.names.line(frame.location)}`;
-        if (this.context.measureText(place).width < left) {
-          this.context.globalAlpha = 0.55;
-          this.context.fillText(place, box.x + MARGIN + used + MARGIN, y + ROW / 2);
-        }
-      }
-      this.context.globalAlpha = 1;
+    if (used === 0 || left <= width + MARGIN) return;
+    context.globalAlpha = 0.72;
+    context.fillText(amount, box.x + box.width - width - MARGIN, y + ROW / 2);
+    context.globalAlpha = 1;
+    left -= width + 2 * MARGIN;
+    const place = plainText(shortFile(names.place(frame.location)));
+    for (const [text, font] of [
+      [plainText(names.source(frame.location)), CODE_FONT],
+      [place, LABEL_FONT],
+    ]) {
+      if (text === "" || left < LEAST_DETAIL) continue;
+      context.font = font;
+      const room = { x: box.x + used + MARGIN, width: left + 2 * MARGIN };
+      const taken = this.drawText(text, room, y, colours.ink, matched ? 0.62 : 0.4) + 2 * MARGIN;
+      context.font = LABEL_FONT;
+      used += taken;
+      left -= taken;
     }
   }
 
@@ -235,61 +285,5 @@ class Graph {
     if (!frame) return;
     this.focused = frame;
     this.app.zoomTo(frame);
-  }
-}
-
-// What a frame is and weighs, beside the pointer.
-class Tip {
-  constructor(app) {
-    this.app = app;
-    this.box = byId("tip");
-    this.frame = null;
-  }
-
-  rows(frame) {
-    const { app } = this,
-      { measure } = app.state,
-      whole = app.frames.root.weight;
-    if (app.weights.difference)
-      return [
-        ["before", amountText(frame.before, measure)],
-        ["after", amountText(frame.after, measure)],
-        ["change", changeText(frame.after - frame.before, measure)],
-      ];
-    const rows = [
-      [measure, amountText(frame.weight, measure)],
-      ["share of all", shareText(frame.weight, whole)],
-    ];
-    if (app.zoomed.depth > 0) rows.push(["of what is zoomed to", shareText(frame.weight, app.zoomed.weight)]);
-    rows.push([
-      app.state.view === "inverted" ? "with no caller" : "in the frame itself",
-      amountText(app.frames.ownWeight(frame), measure),
-    ]);
-    return rows;
-  }
-
-  show(frame, x, y) {
-    const { app, box } = this;
-    if (frame !== this.frame) {
-      const table = element("table");
-      for (const [name, value] of this.rows(frame))
-        table.append(element("tr", {}, element("td", {}, name), element("td", {}, value)));
-      const kind = frame.location === 0 ? "" : ` · ${KIND_NAMES[app.names.kind(frame.location)]}`;
-      box.replaceChildren(
-        element("b", {}, plainText(app.names.label(frame.location))),
-        element("div", { class: "place" }, plainText(app.names.place(frame.location)) + kind),
-        table,
-      );
-      this.frame = frame;
-    }
-    box.hidden = false;
-    box.style.left = `${Math.max(Math.min(x + 14, window.innerWidth - box.offsetWidth - 8), 8)}px`;
-    const below = y + 20 + box.offsetHeight <= window.innerHeight;
-    box.style.top = `${below ? y + 20 : Math.max(y - box.offsetHeight - 12, 8)}px`;
-  }
-
-  hide() {
-    this.frame = null;
-    this.box.hidden = true;
   }
 }

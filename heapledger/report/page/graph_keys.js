@@ -67,7 +67,9 @@ class GraphKeys {
     item.setAttribute("aria-posinset", siblings.indexOf(frame) + 1);
     item.setAttribute("aria-expanded", app.frames.childrenOf(frame).length > 0);
     item.setAttribute("aria-selected", "true");
-    item.textContent = plainText(`${app.names.label(frame.location)}${place ? `, ${place}` : ""}: ${amount}`);
+    const source = app.names.source(frame.location);
+    const said = [app.names.label(frame.location), place, source].filter(Boolean).join(", ");
+    item.textContent = plainText(`${said}: ${amount}`);
     graph.draw();
   }
 }

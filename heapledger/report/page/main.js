@@ -8,6 +8,7 @@ class App {
     this.graph = new Graph(this);
     this.keys = new GraphKeys(this, this.graph);
     this.table = new Table(this);
+    this.fix = new Fix(this);
     this.timeline = new Timeline(this);
     this.controls = new Controls(this);
     this.state = null; // what is shown
@@ -36,6 +37,23 @@ class App {
     }
   }
 
+  // The weights by a measure, that of the view or the other one.
+  weightsOf(measure) {
+    if (measure === this.state.measure) return this.weights;
+    this.otherWeights ??= weigh(this.data, this.state, measure);
+    return this.otherWeights;
+  }
+
+  // { weight, before, after } of a frame by a measure.
+  amounts(frame, measure) {
+    if (measure === this.state.measure) return frame;
+    this.otherSums ??= this.frames.sumsOf(this.weightsOf(measure));
+    const found = {};
+    for (const what of this.weights.difference ? ["before", "after"] : ["weight"])
+      found[what] = this.frames.measure(frame, this.otherSums, what);
+    return found;
+  }
+
   zoomTo(frame) {
     this.update({ zoom: pathOf(frame).map((one) => one.location) });
   }
@@ -57,16 +75,18 @@ class App {
     const { state: before, data } = this;
     const differs = (...names) => before === null || names.some((name) => String(before[name]) !== String(state[name]));
     this.state = state;
-    const weighs = differs("moment", "from", "to", "measure");
-    if (weighs) this.weights = weigh(data, state);
-    const frames = weighs || differs("view", "hide");
-    if (frames)
-      this.frames = new Frames(
-        data.tree,
-        this.weights,
-        state.view === "inverted",
-        this.names.ofKinds(new Set(state.hide)),
-      );
+    const weighs = differs("moment", "from", "to", "measure", "changes");
+    if (weighs) {
+      this.weights = weigh(data, state, state.measure);
+      this.otherWeights = null;
+    }
+    const folds = differs("fold", "hide");
+    if (folds) this.folding = new Folding(data.tree, this.names, state);
+    const frames = weighs || folds || differs("view");
+    if (frames) {
+      this.frames = new Frames(data.tree, this.weights, state.view === "inverted", this.folding);
+      this.otherSums = null;
+    }
     if (frames || differs("zoom")) {
       this.zoomed = this.frames.find(state.zoom);
       this.graph.focused = null;
@@ -76,6 +96,7 @@ class App {
     this.tip.hide();
     document.documentElement.dataset.ready = "true";
     this.controls.show();
+    if (weighs) this.fix.show();
     this.graph.show();
     this.timeline.show();
     if (frames || differs("zoom", "group")) this.showTableSoon();

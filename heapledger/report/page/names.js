@@ -5,6 +5,7 @@ class Names {
     this.header = data.header;
     this.places = data.places;
     this.count = data.places.file.length;
+    this.imports = this.count; // the location of the frame that stands for all imports
     this.texts = null;
   }
 
@@ -17,21 +18,44 @@ class Names {
   functionName(location) {
     return this.header.functions[this.places.function[location]];
   }
+  source(location) {
+    return this.header.sources[this.places.source[location]] ?? "";
+  }
   kind(location) {
-    return location === 0 ? "" : this.header.kinds[this.header.kindOfFile[this.places.file[location]]];
+    if (location === 0) return "";
+    return location === this.imports ? "importlib" : this.header.kinds[this.header.kindOfFile[this.places.file[location]]];
   }
   package(location) {
     return this.header.packageOfFile[this.places.file[location]];
   }
 
+  // For each location the first one of the same line: a comprehension may be a function of its own.
+  lines() {
+    const first = new Map(),
+      lines = new Int32Array(this.count);
+    for (let location = 1; location < this.count; location++) {
+      const key = `${this.places.file[location]}:${this.places.line[location]}`;
+      if (!first.has(key)) first.set(key, location);
+      lines[location] = first.get(key);
+    }
+    return lines;
+  }
+
+  // A number by which frames of one function have one colour.
+  shade(location) {
+    return location === this.imports ? 0 : this.places.function[location] + location;
+  }
+
   // The function, or the file where the function is not known.
   label(location) {
     if (location === 0) return "all";
+    if (location === this.imports) return "imports";
     return this.functionName(location) || shortFile(this.file(location));
   }
 
   place(location) {
-    return location === 0 ? "" : `${this.file(location)}:${this.line(location)}`;
+    if (location === 0 || location === this.imports || this.kind(location) === "cut") return "";
+    return `${this.file(location)}:${this.line(location)}`;
   }
 
   // A byte for each location: 1 where the kind is one of those.
@@ -48,7 +72,7 @@ class Names {
     if (this.texts === null) {
       this.texts = [""];
       for (let location = 1; location < this.count; location++)
-        this.texts.push(`${this.functionName(location)} ${this.place(location)}`);
+        this.texts.push(`${this.functionName(location)} ${this.place(location)} ${this.source(location)}`);
     }
     const found = new Uint8Array(this.count);
     for (let location = 1; location < this.count; location++) found[location] = accepts(this.texts[location]) ? 1 : 0;
@@ -75,7 +99,7 @@ function matcher(text) {
   };
 }
 
-// What stacks with a frame that was found weigh, and in how many frames.
+// What stacks with a frame that was found weigh.
 function weightOfMatch(tree, found, weights) {
   const covered = new Uint8Array(tree.count);
   let weight = 0;

@@ -1,12 +1,22 @@
 // state.js: what is shown, as one object that the address keeps: #view=inverted&zoom=3.17.204&search=…
 
-const DEFAULTS = { view: "icicle", measure: "bytes", group: "function", search: "", sort: "", zoom: [], hide: [] };
+const DEFAULTS = {
+  view: "icicle",
+  measure: "bytes",
+  changes: "only",
+  group: "function",
+  search: "",
+  sort: "",
+  zoom: [],
+  hide: [],
+};
 
 function initialState(header) {
   const last = header.captures.length - 1;
   return {
     ...DEFAULTS,
     moment: header.moments[0],
+    fold: header.fold,
     from: header.mode === "difference" ? 0 : null,
     to: last,
   };
@@ -28,10 +38,15 @@ function readAddress(header, hash) {
   pick("view", ["icicle", "inverted"]);
   pick("measure", ["bytes", "blocks"]);
   pick("moment", header.moments);
-  pick(
-    "group",
-    GROUPS.map(([name]) => name),
-  );
+  pick("changes", ["only", "all"]);
+  for (const [name, options] of [
+    ["group", GROUPS],
+    ["fold", FOLDS],
+  ])
+    pick(
+      name,
+      options.map(([value]) => value),
+    );
   state.search = given.get("search") ?? "";
   state.sort = given.get("sort") ?? "";
   state.hide = (given.get("hide") ?? "").split(",").filter((kind) => header.kinds.includes(kind));
@@ -51,7 +66,7 @@ function readAddress(header, hash) {
 function writeAddress(header, state) {
   const first = initialState(header),
     said = new URLSearchParams();
-  for (const name of ["view", "measure", "moment", "group", "search", "sort"])
+  for (const name of ["view", "measure", "moment", "fold", "changes", "group", "search", "sort"])
     if (state[name] !== first[name]) said.set(name, state[name]);
   if (state.hide.length > 0) said.set("hide", state.hide.join(","));
   if (state.zoom.length > 0) said.set("zoom", state.zoom.join("."));

@@ -1,7 +1,8 @@
 // table.js: the same weights by function, line, file or package.
 //
 // own: allocated there; total: allocated there or by what it called, counted once where it called itself. When the
-// graph is zoomed, only stacks through the zoomed frame count.
+// graph is zoomed, only stacks through the zoomed frame count. What is hidden in the graph has no row: it is its caller's
+// own, as in the graph, and imports are one row.
 
 const GROUPS = [
   ["function", "Functions"],
@@ -11,7 +12,8 @@ const GROUPS = [
 ];
 const ROWS_AT_ONCE = 100;
 
-// Locations -> rows, and what the rows are called.
+// Locations -> rows, and what the rows are called. The last two are for imports and for what no frame that is shown has
+// called.
 function groupLocations(names, group) {
   const keys = new Int32Array(names.count).fill(-1),
     labels = [],
@@ -19,42 +21,58 @@ function groupLocations(names, group) {
   for (let location = 1; location < names.count; location++) {
     const file = names.file(location);
     const [shown, name] = [shownFile(file), names.label(location)];
-    const [text, label, detail] = {
-      function: () => [`${names.functionName(location)}\n${file}`, name, names.functionName(location) ? shown : ""],
-      line: () => [String(location), name, `${shown}:${names.line(location)}`],
-      file: () => [file, shortFile(file), file],
-      package: () => [names.package(location), names.package(location), KIND_NAMES[names.kind(location)]],
-    }[group]();
+    const [text, label, detail] =
+      names.kind(location) === "cut"
+        ? [name, name, ""]
+        : {
+            function: () => [`${names.functionName(location)}\n${file}`, name, names.functionName(location) ? shown : ""],
+            line: () => [`${file}\n${names.line(location)}`, name, `${shown}:${names.line(location)}`],
+            file: () => [file, shortFile(file), file],
+            package: () => [names.package(location), names.package(location), KIND_NAMES[names.kind(location)]],
+          }[group]();
     if (!known.has(text)) {
       known.set(text, labels.length);
-      labels.push({ label, detail, location });
+      labels.push({ label, detail, location, source: "" });
     }
-    keys[location] = known.get(text);
+    const key = known.get(text);
+    keys[location] = key;
+    if (group === "line") labels[key].source = names.source(location);
   }
+  labels.push({ label: "imports", detail: "what importing modules takes", location: names.imports, source: "" });
+  labels.push({ label: "no frame that is shown", detail: "called by none", location: 0, source: "" });
   return { keys, labels };
 }
 
 // The own weights of stacks through a frame.
 function restrict(tree, own, frame, inverted) {
-  if (frame.depth === 0) return own;
+  if (frame.parent === null) return own;
   const kept = new Float64Array(own.length);
   for (const node of frame.members)
     for (let i = node; i < (inverted ? node + 1 : tree.ends[node]); i++) kept[i] = own[i];
   return kept;
 }
 
-function sumByKey(tree, own, { keys, labels }) {
+// By row; hidden locations have none, and what is their own counts for the nearest caller that has one.
+function sumByKey(tree, own, { keys, labels }, hidden) {
   const total = totalsOf(tree, own);
   const sums = { own: new Float64Array(labels.length), total: new Float64Array(labels.length) };
   const active = new Int32Array(labels.length),
+    charged = new Int32Array(tree.count).fill(labels.length - 1),
     path = [];
   for (let node = 1; node < tree.count; node++) {
     while (path.length > 0 && tree.ends[path.at(-1)] <= node) active[keys[tree.locations[path.pop()]]]--;
-    const key = keys[tree.locations[node]];
-    if (active[key]++ === 0) sums.total[key] += total[node];
-    sums.own[key] += own[node];
-    path.push(node);
+    const location = tree.locations[node];
+    if (hidden[location] === 1) {
+      charged[node] = charged[tree.parents[node]];
+    } else {
+      const key = keys[location];
+      charged[node] = key;
+      if (active[key]++ === 0) sums.total[key] += total[node];
+      path.push(node);
+    }
+    sums.own[charged[node]] += own[node];
   }
+  sums.total[labels.length - 1] = sums.own[labels.length - 1];
   return sums;
 }
 
@@ -86,23 +104,43 @@ class Table {
     ];
   }
 
+  // The sums of the rows, of one side of a difference or of all there is.
+  sums(own, grouped) {
+    const { data, state, zoomed, frames } = this.app,
+      { folding } = frames,
+      inverted = state.view === "inverted";
+    const hidden = zoomed.layer === 0 ? folding.hidden : new Uint8Array(folding.hidden.length);
+    const kept = restrict(data.tree, folding.ownOf(own, zoomed.layer), zoomed, inverted);
+    const sums = sumByKey(data.tree, kept, grouped, hidden);
+    if (zoomed === frames.root) {
+      const imports = grouped.labels.length - 2;
+      sums.own[imports] = sums.total[imports] = sumOf(folding.ownOf(own, 1));
+    }
+    return sums;
+  }
+
   // Add up anew, then fill.
   show() {
-    const { data, state, weights, zoomed, names } = this.app,
-      inverted = state.view === "inverted";
+    const { state, weights, names } = this.app;
     if (!this.groups.has(state.group)) this.groups.set(state.group, groupLocations(names, state.group));
     const grouped = this.groups.get(state.group);
-    const sum = (own) => sumByKey(data.tree, restrict(data.tree, own, zoomed, inverted), grouped);
-    const after = sum(weights.difference ? weights.ownAfter : weights.own);
-    const before = weights.difference ? sum(weights.ownBefore) : null;
+    const after = this.sums(weights.difference ? weights.after : weights.own, grouped);
+    const before = weights.difference ? this.sums(weights.before, grouped) : null;
     this.rows = [];
     for (let key = 0; key < grouped.labels.length; key++) {
       const row = { ...grouped.labels[key], own: after.own[key], total: after.total[key] };
       if (before) Object.assign(row, { ownBefore: before.own[key], totalBefore: before.total[key] });
-      if (row.total > 0 || row.totalBefore > 0) this.rows.push(row);
+      if (this.isShown(row)) this.rows.push(row);
     }
     this.limit = ROWS_AT_ONCE;
     this.fill();
+  }
+
+  isShown(row) {
+    const { weights, state } = this.app;
+    if (weights.difference && state.changes === "only")
+      return row.own !== row.ownBefore || row.total !== row.totalBefore;
+    return row.total > 0 || row.totalBefore > 0;
   }
 
   // The column and the direction that the state says; its sort is "column" or "-column", which begins with the least.
@@ -138,7 +176,7 @@ class Table {
       head.append(
         element(
           "th",
-          { "aria-sort": sorted, scope: "col", class: column.id === "name" ? "name" : null },
+          { "aria-sort": sorted, scope: "col", class: column.id },
           element(
             "button",
             { type: "button", "data-key": column.id, onclick: () => this.sortBy(column.id) },
@@ -157,7 +195,8 @@ class Table {
   hint(count) {
     const { app } = this;
     const where = app.zoomed.depth > 0 ? `, in stacks through ${plainText(app.names.label(app.zoomed.location))}` : "";
-    return `${countText(count)} row${count === 1 ? "" : "s"}${app.found ? " found" : ""}${where}`;
+    const which = app.weights.difference && app.state.changes === "only" ? " changed" : "";
+    return `${countText(count)} row${count === 1 ? "" : "s"}${which}${app.found ? " found" : ""}${where}`;
   }
 
   hasMatch(row) {
@@ -174,32 +213,53 @@ class Table {
     return this.matchedKeys.has(key);
   }
 
+  // A bar beside a number, which never meet.
+  barCell(column, part, name, text) {
+    const bar = element("i", { class: name });
+    bar.style.width = `${100 * Math.min(part, 1)}%`;
+    return element(
+      "td",
+      { class: column.id },
+      element("div", { class: "share" }, element("span", { class: "track" }, bar), element("span", {}, text)),
+    );
+  }
+
+  cell(column, value, most) {
+    const { app } = this,
+      { measure } = app.state;
+    if (column.share) {
+      const part = app.zoomed.weight > 0 ? value / app.zoomed.weight : 0;
+      return this.barCell(column, part, null, shareText(value, app.zoomed.weight));
+    }
+    if (column.id === "change")
+      return this.barCell(column, Math.abs(value) / most, value > 0 ? "grew" : "shrank", changeText(value, measure));
+    return element("td", { class: column.id }, column.change ? changeText(value, measure) : amountText(value, measure));
+  }
+
+  look(row) {
+    const { app } = this;
+    if (row.location === app.names.imports) app.zoomTo(app.frames.imports);
+    else app.update({ search: row.label });
+  }
+
   row(row, columns, most) {
     const { app } = this,
-      { measure } = app.state,
       line = element("tr");
-    for (const column of columns) {
-      const value = column.value(row);
-      if (column.share) {
-        const bar = element("i"),
-          part = app.zoomed.weight > 0 ? value / app.zoomed.weight : 0;
-        bar.style.width = `calc((100% - 90px) * ${Math.min(part, 1)})`;
-        line.append(element("td", { class: "share" }, bar, element("span", {}, shareText(value, app.zoomed.weight))));
-      } else if (column.id === "change") {
-        const bar = element("i", { class: value > 0 ? "grew" : "shrank" });
-        bar.style.width = `calc((100% - 110px) * ${Math.abs(value) / most})`;
-        line.append(element("td", { class: "share" }, bar, element("span", {}, changeText(value, measure))));
-      } else {
-        line.append(element("td", {}, column.change ? changeText(value, measure) : amountText(value, measure)));
-      }
-    }
-    const look = () => app.update({ search: row.label });
+    for (const column of columns) line.append(this.cell(column, column.value(row), most));
+    const isFrame = row.location !== 0,
+      label = plainText(row.label),
+      file = isFrame && row.location !== app.names.imports ? plainText(app.names.place(row.location)) : "";
+    const name = isFrame
+      ? element("button", { type: "button", title: "Find in the graph", onclick: () => this.look(row) }, label)
+      : element("span", {}, label);
     line.append(
       element(
         "td",
         { class: "name" },
-        element("button", { type: "button", title: "Find in the graph", onclick: look }, plainText(row.label)),
-        element("small", { title: plainText(app.names.file(row.location)) }, plainText(row.detail)),
+        name,
+        " ",
+        element("small", { title: file }, plainText(row.detail)),
+        ...(row.source ? [" ", element("code", { title: plainText(row.source) }, plainText(row.source))] : []),
       ),
     );
     return line;

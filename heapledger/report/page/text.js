@@ -25,6 +25,14 @@ function changeText(number, measure) {
   return number > 0 ? `+${amountText(number, measure)}` : amountText(number, measure);
 }
 
+function blocksText(number, sign = false) {
+  return `${sign && number > 0 ? "+" : ""}${countText(number)} ${Math.abs(number) === 1 ? "block" : "blocks"}`;
+}
+
+function averageText(bytes, blocks) {
+  return `${bytesText(Math.round(bytes / blocks))} on average`;
+}
+
 function shareText(part, whole) {
   if (!(whole > 0)) return "";
   const share = (100 * part) / whole;

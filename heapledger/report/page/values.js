@@ -1,7 +1,8 @@
 // values.js: what each node weighs in the chosen view.
 //
-// own: of the stacks that end at a node; total: of all at or below it. In a difference there are two sides, before and
-// after, and a stack weighs the larger of both: so widths add up, and what vanished is seen as well as what is new.
+// own: of the stacks that end at a node. In a difference there are two sides, before and after. With changes only a stack
+// weighs what it has grown or shrunk by, so what has grown most is widest; else it weighs the larger of both sides, so
+// what vanished is seen as well as what is new. Either way widths add up.
 
 function ownValues(data, moment, capture, measure) {
   const own = new Float64Array(data.tree.count);
@@ -26,20 +27,20 @@ function totalsOf(tree, own) {
   return total;
 }
 
-// { difference, own, total, ownBefore, totalBefore, ownAfter, totalAfter }; the last four in a difference only.
-function weigh(data, state) {
-  const after = ownValues(data, state.moment, state.to, state.measure);
-  if (state.from === null) return { difference: false, own: after, total: totalsOf(data.tree, after) };
-  const before = ownValues(data, state.moment, state.from, state.measure);
-  const own = new Float64Array(after.length);
-  for (let node = 0; node < own.length; node++) own[node] = Math.max(before[node], after[node]);
-  return {
-    difference: true,
-    own,
-    total: totalsOf(data.tree, own),
-    ownBefore: before,
-    totalBefore: totalsOf(data.tree, before),
-    ownAfter: after,
-    totalAfter: totalsOf(data.tree, after),
-  };
+function sumOf(values) {
+  let sum = 0;
+  for (const value of values) sum += value;
+  return sum;
+}
+
+// { difference, own, onlyChanges, before, after }; the last three in a difference only.
+function weigh(data, state, measure) {
+  const after = ownValues(data, state.moment, state.to, measure);
+  if (state.from === null) return { difference: false, own: after };
+  const before = ownValues(data, state.moment, state.from, measure);
+  const own = new Float64Array(after.length),
+    onlyChanges = state.changes === "only";
+  for (let node = 0; node < own.length; node++)
+    own[node] = onlyChanges ? Math.abs(after[node] - before[node]) : Math.max(before[node], after[node]);
+  return { difference: true, own, onlyChanges, before, after };
 }
