@@ -122,10 +122,10 @@ static hl_status walk(building *work, hl_translation *translated, const hl_stack
     return HL_OK;
 }
 
-/* At one frame there is nothing to join: every stack is its newest frame. */
-static bool is_cut(const building *work, const hl_snapshot *snapshot, const hl_stack *stack)
+/* A stack of one frame tells nothing about others, and others nothing about it: at a limit of one frame all are. */
+static bool is_cut(const building *work, const hl_stack *stack)
 {
-    return work->tree->joined && snapshot->nframe > 1 && stack->depth > 0 && stack->total > stack->depth;
+    return work->tree->joined && stack->depth > 1 && stack->total > stack->depth;
 }
 
 static hl_status enter_cut(building *work, hl_translation *translated, const hl_stack *stack, uint32_t *end)
@@ -139,13 +139,6 @@ static hl_status enter_cut(building *work, hl_translation *translated, const hl_
     *end |= IS_CUT;
     work->last = NULL; /* its path is no longer there */
     return status;
-}
-
-static hl_status add_stack(building *work, hl_translation *translated, const hl_snapshot *snapshot,
-                           const hl_stack *stack, uint32_t *end)
-{
-    return is_cut(work, snapshot, stack) ? enter_cut(work, translated, stack, end)
-                                         : walk(work, translated, stack, 0, 0, end);
 }
 
 static hl_status add_rows(building *work, hl_translation *translated, const hl_snapshot *snapshot, uint32_t *ends)
@@ -162,7 +155,8 @@ static hl_status add_rows(building *work, hl_translation *translated, const hl_s
         uint32_t *known = hl_numbering_at(&translated->stacks, row->stack);
         if (*known == 0) {
             const hl_stack *stack = hl_book_get_stack(translated->from, row->stack);
-            hl_status status = add_stack(work, translated, snapshot, stack, &ends[i]);
+            hl_status status = is_cut(work, stack) ? enter_cut(work, translated, stack, &ends[i])
+                                                   : walk(work, translated, stack, 0, 0, &ends[i]);
             if (status != HL_OK)
                 return status;
             *known = ends[i] + 1;

@@ -158,3 +158,21 @@ def test_is_our_own_work():
         tree = _call_tree((snapshot,))
         assert heapledger.get_traced_memory()[0] - before < 1000
     assert tree and kept
+
+
+def test_cut_stacks_are_joined_wherever_a_snapshot_comes_from(tmp_path):
+    """Traces that were made up, pickled by the standard library's way, or dumped: totals say that they were cut."""
+    frames = [("app.py", line) for line in range(1, 7)]
+    traces = [(0, 10, tuple(frames[2::-1]), 3), (0, 100, tuple(frames[:1:-1]), 6)]
+    made = heapledger.Snapshot(traces, 4)
+    made.dump(tmp_path / "dumped", format="hlsnap")
+    made.dump(tmp_path / "pickled", format="tracemalloc")
+    for snapshot in (made, *(heapledger.Snapshot.load(tmp_path / name) for name in ("dumped", "pickled"))):
+        for joined, wanted in ((False, [3, 4, 5, 6]), (True, [1, 2, 0, 3, 4, 5, 6])):
+            parents, locations, _, names, ((own, *_),) = _call_tree((snapshot,), joined)
+            parents, locations = array("I", parents), array("I", locations)
+            node, lines = array("Q", own).index(100), []
+            while node:
+                lines.insert(0, names[locations[node]][1])
+                node = parents[node]
+            assert lines == wanted

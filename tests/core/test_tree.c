@@ -232,21 +232,20 @@ static void sums_that_do_not_fit(void)
 
 enum { MOST_STACKS = 8, LIMIT = 4 };
 
-/* A snapshot of stacks at a limit of LIMIT frames: each is a word, the oldest frame first, a letter a frame. */
-static hl_snapshot *cut_at_limit(hl_book *book, const char *const *words, size_t count, bool totals)
+/* A snapshot of stacks of at most `limit` frames: each is a word, the oldest frame first, a letter a frame. */
+static hl_snapshot *cut_at(uint32_t limit, hl_book *book, const char *const *words, size_t count, bool totals)
 {
     hl_snapshot *snapshot;
     sample_must(hl_snapshot_new(book, count, &snapshot));
     for (size_t i = 0; i < count; i++) {
         hl_location_id locations[LIMIT];
-        uint32_t total = (uint32_t)strlen(words[i]), depth = total < LIMIT ? total : LIMIT;
+        uint32_t total = (uint32_t)strlen(words[i]), depth = total < limit ? total : limit;
         for (uint32_t frame = 0; frame < depth; frame++)
             locations[frame] = sample_location(book, "cut.py", 6, (uint32_t)words[i][total - 1 - frame], "f");
         sample_must(hl_book_stack(book, locations, depth, totals ? total : 0, &snapshot->rows[i].stack));
         snapshot->rows[i].size = 1u << i;
         snapshot->rows[i].live = 1;
     }
-    snapshot->nframe = LIMIT;
     hl_snapshot_seal(snapshot, count);
     return snapshot;
 }
@@ -303,7 +302,7 @@ static void cut_stacks_are_joined(void)
         while (count < MOST_STACKS && joinings[i].stacks[count] != NULL)
             count++;
         hl_book *book = sample_book(false);
-        hl_snapshot *snapshot = cut_at_limit(book, joinings[i].stacks, count, true);
+        hl_snapshot *snapshot = cut_at(LIMIT, book, joinings[i].stacks, count, true);
         const hl_snapshot *given[] = {snapshot, snapshot}; /* of the same stacks, the same nodes */
         hl_tree tree;
         CHECK_OR_RETURN(hl_tree_open(given, 2, true, &tree) == HL_OK);
@@ -331,18 +330,17 @@ static void nothing_to_join(void)
     static const char *const words[] = {"abc", "abcdef"};
     char room[64];
     hl_book *book = sample_book(false);
-    hl_snapshot *snapshot = cut_at_limit(book, words, 2, false);
+    hl_snapshot *snapshot = cut_at(LIMIT, book, words, 2, false);
     const hl_snapshot *given[] = {snapshot};
     hl_tree tree;
     CHECK_OR_RETURN(hl_tree_open(given, 1, true, &tree) == HL_OK);
     CHECK(strcmp(path_of(&tree, 2, room), "cdef") == 0);
     hl_tree_close(&tree);
     hl_snapshot_drop(snapshot);
-    snapshot = cut_at_limit(book, words, 2, true);
+    snapshot = cut_at(1, book, words, 2, true); /* every stack is its newest frame */
     given[0] = snapshot;
-    snapshot->nframe = 1; /* every stack is its newest frame */
     CHECK_OR_RETURN(hl_tree_open(given, 1, true, &tree) == HL_OK);
-    CHECK(strcmp(path_of(&tree, 2, room), "cdef") == 0);
+    CHECK(strcmp(path_of(&tree, 2, room), "f") == 0);
     hl_tree_close(&tree);
     hl_snapshot_drop(snapshot);
     hl_book_drop(book);
@@ -355,7 +353,7 @@ static void failures_leak_nothing(void)
     const hl_snapshot *snapshots[4];
     random_snapshots(snapshots, 3, 40, &seed);
     hl_book *book = sample_book(false);
-    snapshots[3] = cut_at_limit(book, joinings[1].stacks, 3, true);
+    snapshots[3] = cut_at(LIMIT, book, joinings[1].stacks, 3, true);
     hl_book_drop(book);
     size_t failed = 1, noticed = 0;
     for (size_t n = 1; failed != 0; n++) {
