@@ -17,21 +17,20 @@ TOOLS = pathlib.Path(__file__).resolve().parent
 PICTURE = TOOLS.parent / "docs" / "report.png"
 SIZE = {"width": 1240, "height": 860}
 MOST_BYTES = 200_000
-# The program under a name of its own: paths of the machine that made the picture say nothing to its readers.
+# The program under a name without a folder: paths of the machine that made the picture say nothing to its readers.
 TRACED = """
-import sys
 import heapledger
 heapledger.start(25)
 space = {"__name__": "shop"}
-exec(compile(open(sys.argv[1]).read(), "/srv/shop/shop.py", "exec"), space)
+exec(compile(open("shop.py").read(), "shop.py", "exec"), space)
 kept = space["open_shop"]()
 heapledger.take_capture().dump("shop.hlsnap")
 """
 
 
 def make_report(folder):
-    program = TOOLS / "picture_program.py"
-    subprocess.run([sys.executable, "-P", "-c", TRACED, program], check=True, cwd=folder)
+    shutil.copyfile(TOOLS / "picture_program.py", pathlib.Path(folder, "shop.py"))
+    subprocess.run([sys.executable, "-P", "-c", TRACED], check=True, cwd=folder)
     subprocess.run([sys.executable, "-P", "-m", "heapledger", "report", "shop.hlsnap"], check=True, cwd=folder)
     return pathlib.Path(folder, "report.html")
 

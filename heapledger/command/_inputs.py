@@ -136,6 +136,7 @@ def load(filenames):
 
 def load_folded(filenames, options):
     """(capture, folding) of these files, as the options of _folding.add_options ask for."""
+    warn_of_exclusion(options)
     captures = load_all(filenames)
     return merged(captures, filenames), _folding.of_captures(options.fold, captures)
 
@@ -179,6 +180,12 @@ def add_selection(parser):
     group.add_argument(
         "--domain", metavar="NUMBER", type=int, action="append", default=[], help="only blocks of this domain"
     )
+
+
+def warn_of_exclusion(options):
+    """Whoever excludes libraries mostly wants to see his own code, and would lose what it had them allocate."""
+    if any("-packages" in pattern for pattern in options.exclude) and options.fold != "libraries":
+        print("heapledger: --exclude drops what libraries allocate; --mine charges it to your lines", file=sys.stderr)
 
 
 def make_filters(options):

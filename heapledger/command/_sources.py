@@ -23,14 +23,21 @@ def _is_readable(filename):
 
 
 class Sources:
-    """line(filename, number): the text of a line without its indentation, or ""."""
+    """line(filename, number): the text of a line without its indentation, or "". For what others will see, files that
+    are not named as Python's are not looked at: a capture could name any file of this machine."""
 
-    def __init__(self):
+    def __init__(self, for_others=False):
         self._readable = {}
+        self._for_others = for_others
+
+    def _may_show(self, filename):
+        return filename in linecache.cache or (
+            (not self._for_others or filename.endswith(".py")) and _is_readable(filename)
+        )
 
     def line(self, filename, number):
         if filename not in self._readable:
-            self._readable[filename] = filename in linecache.cache or _is_readable(filename)
+            self._readable[filename] = self._may_show(filename)
         if not self._readable[filename] or number < 1:
             return ""
         return _text.printable(linecache.getline(filename, number).strip())

@@ -22,6 +22,7 @@ def add_arguments(parser):
 def select(options):
     """(moment, snapshots of the files, folding): of the first moment that both have, unless one was asked for."""
     names = [options.old, options.new]
+    _inputs.warn_of_exclusion(options)
     captures = _inputs.load_all(names)
     folding = _folding.of_captures(options.fold, captures)
     for moment in _inputs.MOMENTS if options.moment is None else (options.moment,):

@@ -92,7 +92,7 @@ def _number(table, value):
 
 def _sources_of(tree):
     """(texts, the number of each location's) of the lines that the locations name, where their files are there."""
-    sources, texts, numbers = _sources.Sources(), {"": 0}, array("I", [0])
+    sources, texts, numbers = _sources.Sources(for_others=True), {"": 0}, array("I", [0])
     for filename, line, _ in tree.names[1:]:
         numbers.append(_number(texts, _text.shorten(sources.line(filename, line), _LONGEST_SOURCE)))
     return list(texts), numbers

@@ -227,6 +227,16 @@ def test_kinds_without_metadata(odd):
     assert kinds.of("/srv/app.py") == "own"
 
 
+def test_only_lines_of_python_files_are_in_the_page(tmp_path):
+    """A capture that somebody else has made could name any file of this machine."""
+    for name in ("secret", "program.py"):
+        (tmp_path / name).write_text(f"first line\nsecond line of {name}\n")
+    named = [(0, 8, ((str(tmp_path / name), 2),), 1) for name in ("secret", "program.py")]
+    heapledger.Snapshot(named, 1).dump(tmp_path / "made.hlsnap", format="hlsnap")
+    header, _ = stacks(_data.encode(_subject.load([str(tmp_path / "made.hlsnap")])))
+    assert header["sources"] == ["", "second line of program.py"]
+
+
 # --- the page ---
 
 

@@ -78,6 +78,13 @@ def test_the_limit_counts_what_is_folded(fine, capture):
     assert by_line(answer) == {"imports": 3600} and answer["number_of_groups"] == 6
 
 
+def test_excluding_libraries_says_what_it_loses(run, capture):
+    for command in (["top", capture], ["tree", capture], ["diff", capture, capture]):
+        done = run(*command, "--exclude", "*/site-packages/*")
+        assert done.status == 0 and done.errors.count("--mine charges it to your lines") == 1
+        assert run(*command, "--exclude", "*/site-packages/*", "--mine").errors == ""
+
+
 def test_tracebacks_are_whole(fine, run, capture):
     answer = json.loads(fine("top", capture, "--by", "traceback", "--json"))
     assert len(answer["groups"]) == len(STACKS) and answer["fold"] == "nothing"

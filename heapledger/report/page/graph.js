@@ -196,10 +196,11 @@ class Graph {
     const { app, colours, context } = this,
       { frame } = box,
       { names } = app;
-    const name = plainText(names.label(frame.location)) + (names.place(frame.location) ? `:${names.line(frame.location)}` : "");
+    const name = plainText(names.label(frame.location)),
+      line = names.place(frame.location) ? `:${names.line(frame.location)}` : "";
     const sign =
       app.weights.difference && frame.after !== frame.before ? (frame.after > frame.before ? "+ " : "− ") : "";
-    let used = this.drawText(sign + name, box, y, colours.ink, matched ? 1 : 0.6);
+    let used = this.drawText(sign + name, box, y, colours.ink, matched ? 1 : 0.6, line);
     const amount = app.weights.difference
       ? sign && changeText(frame.after - frame.before, app.state.measure)
       : amountText(frame.weight, app.state.measure);
@@ -225,16 +226,16 @@ class Graph {
     }
   }
 
-  // As much of the text as fits; the width it takes.
-  drawText(text, box, y, colour, alpha = 1) {
+  // As much of the text as fits, and the end, which is left out only where nothing else would be left; the width taken.
+  drawText(text, box, y, colour, alpha = 1, end = "") {
     const { context } = this,
       room = box.width - 2 * MARGIN;
-    let shown = text,
+    let shown = text + end,
       width = context.measureText(shown).width;
     if (width > room) {
-      const kept = Math.floor((text.length * room) / width) - 2;
+      const kept = Math.floor((shown.length * room) / width) - 2;
       if (kept < 2) return 0;
-      shown = `${text.slice(0, kept)}…`;
+      shown = kept - end.length < 2 ? `${text.slice(0, kept)}…` : `${text.slice(0, kept - end.length)}…${end}`;
       width = room;
     }
     context.globalAlpha = alpha;
