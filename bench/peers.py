@@ -44,7 +44,7 @@ MODES = {
     mode.name: mode
     for mode in (
         Mode("untraced", "untraced", "PROGRAM"),
-        Mode("heapledger-1", "heapledger, 1 frame", "-m heapledger run -q -o OUT/x.hlsnap PROGRAM", "x.hlsnap"),
+        Mode("heapledger-1", "heapledger, 1 frame", "-m heapledger run -q -n 1 -o OUT/x.hlsnap PROGRAM", "x.hlsnap"),
         Mode(
             "heapledger-25", "heapledger, 25 frames", "-m heapledger run -q -n 25 -o OUT/x.hlsnap PROGRAM", "x.hlsnap"
         ),

@@ -12,18 +12,16 @@ importing this package is in the ledger like any other import.)
 """
 
 import linecache  # noqa: F401 - part of the interface: tests replace tracemalloc.linecache.getline
+import os as _os
 import os.path as _path
 from collections.abc import Sequence as _Sequence
 
 try:
     from heapledger import _ledger  # noqa: F401 - else it would lack this name where it was loaded before the package
-except ImportError as error:
-    if "static TLS" not in str(error):
-        raise
-    raise ImportError(
-        f"{error}: other libraries have used up the C library's reserve; import heapledger before them, or run the "
-        "program with GLIBC_TUNABLES=glibc.rtld.optional_static_tls=2048"
-    ) from None
+except ImportError as _error:
+    from heapledger._unbuilt import explain as _explain
+
+    raise ImportError(_explain(_path.dirname(__file__), _error), name="heapledger._ledger") from None
 from heapledger._ledger import (
     BaseFilter,
     DomainFilter,
@@ -64,6 +62,11 @@ from heapledger._capture import Capture  # noqa: E402
 from heapledger._files import SnapshotFormatError  # noqa: E402
 from heapledger._swap import install, uninstall  # noqa: E402
 from heapledger._tracing import Leaks, trace, track_leaks  # noqa: E402
+
+if "HEAPLEDGER" in _os.environ and not is_tracing():
+    from heapledger import _site
+
+    _site.say_if_ignored()
 
 
 def get_include():

@@ -46,7 +46,7 @@ def make_parser():
         prog="heapledger",
         usage="heapledger [-h] [--version] COMMAND ...",
         description="Every memory allocation of a Python program, with the traceback that made it.",
-        epilog=f"commands:\n{listing}\n\nheapledger COMMAND --help says more, with an example.\n\n"
+        epilog=f"commands:\n{listing}\n\nheapledger help COMMAND says more, with an example.\n\n"
         "exit status: 0 done, 1 the answer is no, 2 could not be done, 130 ended by ^C",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -122,6 +122,8 @@ def main(arguments=None):
     open_closed_outputs()
     arguments = sys.argv[1:] if arguments is None else arguments
     parser = make_parser()
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:], "--help"]
     name = parser.parse_args(arguments[:1]).command
     if name is None:
         parser.print_help(sys.stderr)

@@ -1,10 +1,8 @@
 """The environment that heapledger is installed in, and the file there that lets tracemalloc mean heapledger."""
 
 import os
-import pathlib
-import site
 
-import heapledger
+from heapledger._site import folder, is_site_folder, starts_programs  # noqa: F401 - status shows the last
 from heapledger.command import Failure
 
 # One line that `site` executes. It outlives the package if that is removed without `heapledger disable`, and is silent.
@@ -15,30 +13,12 @@ ENABLING_LINE = (
 )
 
 
-def folder():
-    """The site-packages folder that heapledger was imported from."""
-    return pathlib.Path(heapledger.__file__).resolve().parent.parent
-
-
 def enabling_file():
     return folder() / "heapledger-enabled.pth"
 
 
 def is_enabled():
     return enabling_file().is_file()
-
-
-def starts_programs():
-    """Whether `site` starts the tracer on request: the package's own .pth file is where `site` reads it."""
-    return is_site_folder() and (folder() / "heapledger.pth").is_file()
-
-
-def is_site_folder():
-    """Whether this interpreter executes the .pth files of the folder when it starts."""
-    folders = site.getsitepackages()
-    if site.ENABLE_USER_SITE:
-        folders.append(site.getusersitepackages())
-    return folder() in [pathlib.Path(name).resolve() for name in folders]
 
 
 def enable():

@@ -4,15 +4,21 @@ The program is given as to python: a script and its arguments, -m MODULE and arg
 is traced from before the interpreter starts. Everything else is as if python had been called: this command becomes that
 interpreter, with the options that it was called with itself (python -X dev -m heapledger run ...).
 
-Each process writes a file when it ends; docs/run.md says when it cannot. FILE is heapledger-%t-%p.hlsnap unless given:
-%p is the process, %h the host, %t the time of the start, %% is %. Without %p, processes but the first have their number
-added to the name.
+Each process writes a file when it ends: by itself, by sys.exit or os._exit, by an exception, or by a signal (SIGTERM,
+SIGINT, SIGHUP, SIGQUIT and others). It cannot when it is killed (SIGKILL), crashes or calls C's _exit. The first
+process says where the files are and which lines of the program held most. kill -s RTMIN+7 PID (or the signal of
+--on-signal) makes a process write a file at once and go on.
+
+FILE is heapledger-%t-%r.hlsnap unless given: %t is the time of the start, %r the first process, %p the process that
+writes, %h the host, %% is %. Without %p, processes but the first have their number added to the name.
 """
 
 import argparse
+import importlib.util
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import sys
@@ -23,11 +29,14 @@ from heapledger.command import Failure, _arguments
 
 EXAMPLE = """\
   heapledger run program.py --some option
-  heapledger run -n 25 -o traced-%p.hlsnap -m pytest -x
+  heapledger run -n 10 -o traced-%p.hlsnap -m pytest -x
   python -I -m heapledger run -c 'import this'"""
 
 VARIABLE = "HEAPLEDGER_RUN"
-DEFAULT_FILE = "heapledger-%t-%p.hlsnap"
+DEFAULT_FILE = "heapledger-%t-%r.hlsnap"
+# Stacks of web frameworks have 130 to 170 frames. Whole stacks cost them no more, but a recursion of thousands much.
+DEFAULT_FRAMES = 256
+DEFAULT_SIGNAL = "SIGRTMIN+7"  # no server that we know of uses it
 MOST_SECONDS = 2**32 // 1000 - 1  # milliseconds are counted in 32 bits
 LONG_WITH_VALUE = ("--nframe", "--output", "--every", "--on-signal")
 
@@ -36,19 +45,29 @@ seconds = _arguments.number(float, 0.001, MOST_SECONDS, f"a number of seconds fr
 
 
 def signal_number(text):
-    name = text.upper()
-    for one in signal.Signals:
-        if name in (one.name, one.name.removeprefix("SIG"), str(int(one))):
-            if one in (signal.SIGKILL, signal.SIGSTOP):
-                raise argparse.ArgumentTypeError(f"{one.name} cannot be caught")
-            return int(one)
-    raise argparse.ArgumentTypeError(f"no signal: {text}")
+    """The number of a signal: SIGUSR2, usr2, 12, SIGRTMIN+7, RTMAX-1."""
+    real_time = re.fullmatch(r"(?:SIG)?(RTMIN|RTMAX)([+-]\d+)", text.upper())
+    if real_time:
+        number = int(getattr(signal, f"SIG{real_time[1]}")) + int(real_time[2])
+    else:
+        names = {name: int(one) for one in signal.Signals for name in (one.name, one.name.removeprefix("SIG"))}
+        number = int(text) if text.isdecimal() else names.get(text.upper())
+    if number not in signal.valid_signals():
+        raise argparse.ArgumentTypeError(f"no signal: {text}")
+    if number in (signal.SIGKILL, signal.SIGSTOP):
+        raise argparse.ArgumentTypeError(f"{signal.Signals(number).name} cannot be caught")
+    return number
 
 
 def add_arguments(parser):
     parser.usage = "heapledger run [options] (SCRIPT | -m MODULE | -c CODE) ..."
     parser.add_argument(
-        "-n", "--nframe", type=_arguments.frames, default=1, metavar="N", help="frames of a traceback (default 1)"
+        "-n",
+        "--nframe",
+        type=_arguments.frames,
+        default=DEFAULT_FRAMES,
+        metavar="N",
+        help=f"frames of a traceback (default {DEFAULT_FRAMES})",
     )
     parser.add_argument("-o", "--output", default=DEFAULT_FILE, metavar="FILE", help="where to write")
     parser.add_argument("--peak", action="store_true", help="write what was there at the peak (both by default)")
@@ -57,7 +76,11 @@ def add_arguments(parser):
         "--every", type=seconds, default=0, metavar="SECONDS", help="also write a file every so many seconds"
     )
     parser.add_argument(
-        "--on-signal", type=signal_number, default=0, metavar="SIGNAL", help="also write a file on this signal: SIGUSR2"
+        "--on-signal",
+        type=signal_number,
+        default=DEFAULT_SIGNAL,
+        metavar="SIGNAL",
+        help=f"the signal on which a file is written (default {DEFAULT_SIGNAL})",
     )
     parser.add_argument(
         "--children",
@@ -111,7 +134,8 @@ def own_options():
 def file_template(text):
     """The absolute path with only %p and %% left to be replaced."""
     known = {"%%": "%%", "%h": literally(socket.gethostname()), "%t": time.strftime("%Y%m%d-%H%M%S")}
-    path = re.sub("%[%ht]", lambda code: known[code[0]], text)
+    known["%r"] = str(os.getpid())
+    path = re.sub("%[%hrt]", lambda code: known[code[0]], text)
     if not os.path.isabs(path):
         try:
             path = os.path.join(literally(os.getcwd()), path)
@@ -148,7 +172,7 @@ def environment(options):
     """The environment of the program. Which options there are is said in src/cpython/run.h."""
     both = options.peak == options.exit
     moments = "l" * (options.exit or both) + "p" * (options.peak or both)
-    words = [f"frames={options.nframe}", f"root={os.getpid()}", f"began={int(time.time())}", f"moments={moments}"]
+    words = [f"frames={options.nframe}", f"root={os.getpid()}", f"id={os.urandom(8).hex()}", f"moments={moments}"]
     words += [f"every={round(options.every * 1000)}", f"signal={options.on_signal}"]
     words += ["quiet"] * options.quiet + ["alone"] * (not options.children)
     words.append(f"file={file_template(options.output)}")
@@ -160,11 +184,44 @@ def environment(options):
     }
 
 
+def is_there(program):
+    """Whether python will find the program: if not, it says so itself, and there is nothing to trace."""
+    word = program[0]
+    if word.startswith("-m"):
+        name = (word[2:] or program[1]).partition(".")[0]
+        here = sys.path.copy()
+        try:
+            sys.path.insert(0, os.getcwd())
+            return not name.isidentifier() or importlib.util.find_spec(name) is not None
+        except (OSError, ImportError, ValueError):
+            return True
+        finally:
+            sys.path[:] = here
+    return word.startswith("-") or os.path.exists(word)
+
+
+def meant(word):
+    """What may have been meant by a script that is not there; None: no idea."""
+    if word.isidentifier() and importlib.util.find_spec(word) is not None:
+        return f"-m {word}"
+    command = shutil.which(word) if os.path.basename(word) == word else None
+    if command is not None:
+        with open(command, "rb") as file:
+            if re.match(rb"#!.*python", file.readline(1000)):
+                return command
+    return None
+
+
 def run(options):
-    command = [sys.orig_argv[0], *own_options(), *program_of(options)]
+    program = program_of(options)
     variables = environment(options)
+    if not is_there(program):
+        hint = None if program[0].startswith("-") else meant(program[0])
+        if hint is not None:
+            raise Failure(f"there is no file {program[0]}: did you mean {hint}?")
+        variables = os.environ
     sys.stdout.flush()
     try:
-        os.execve(sys.executable, command, variables)
+        os.execve(sys.executable, [sys.orig_argv[0], *own_options(), *program], variables)
     except OSError as error:
         raise Failure(f"cannot run {sys.executable}: {error.strerror}") from error

@@ -3,6 +3,7 @@
 #include "early.h"
 
 #include <Python.h>
+#include <signal.h>
 #include <string.h>
 
 static const hl_early_events *heard;
@@ -12,13 +13,13 @@ static const hl_early_events *heard;
 typedef PyObject *quick_function(PyObject *, PyObject *const *, Py_ssize_t);
 typedef PyObject *keyword_function(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
 
-static keyword_function *real_exit, *real_execve;
-static quick_function *real_execv;
+typedef void any_function(void); /* the one that others may be cast to and from */
+static any_function *real_exit, *real_execve, *real_execv, *real_set_handler, *real_kill, *real_raise;
 
 static PyObject *watched_exit(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
     heard->leaving();
-    return real_exit(module, arguments, count, names);
+    return ((keyword_function *)real_exit)(module, arguments, count, names);
 }
 
 static void tell_replacing(PyObject *const *arguments, Py_ssize_t count, PyObject *names)
@@ -34,7 +35,7 @@ static void tell_replacing(PyObject *const *arguments, Py_ssize_t count, PyObjec
 static PyObject *watched_execv(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     tell_replacing(arguments, count, NULL);
-    PyObject *result = real_execv(module, arguments, count);
+    PyObject *result = ((quick_function *)real_execv)(module, arguments, count);
     heard->not_replaced();
     return result;
 }
@@ -42,25 +43,68 @@ static PyObject *watched_execv(PyObject *module, PyObject *const *arguments, Py_
 static PyObject *watched_execve(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
     tell_replacing(arguments, count, names);
-    PyObject *result = real_execve(module, arguments, count, names);
+    PyObject *result = ((keyword_function *)real_execve)(module, arguments, count, names);
     heard->not_replaced();
     return result;
 }
 
-/* The table is the interpreter's own and not constant. A function of another shape than we know is left alone. */
-static void watch_methods(PyMethodDef *method)
+/* --- signals --- */
+
+/* What is no number of a signal is refused by the function itself. */
+static void tell(void (*event)(int), PyObject *number)
 {
-    enum { QUICK = METH_FASTCALL, KEYWORDS = METH_FASTCALL | METH_KEYWORDS };
-    for (; method != NULL && method->ml_name != NULL; method++) {
-        if (strcmp(method->ml_name, "_exit") == 0 && method->ml_flags == KEYWORDS) {
-            real_exit = (keyword_function *)(void (*)(void))method->ml_meth;
-            method->ml_meth = (PyCFunction)(void (*)(void))watched_exit;
-        } else if (strcmp(method->ml_name, "execv") == 0 && method->ml_flags == QUICK) {
-            real_execv = (quick_function *)(void (*)(void))method->ml_meth;
-            method->ml_meth = (PyCFunction)(void (*)(void))watched_execv;
-        } else if (strcmp(method->ml_name, "execve") == 0 && method->ml_flags == KEYWORDS) {
-            real_execve = (keyword_function *)(void (*)(void))method->ml_meth;
-            method->ml_meth = (PyCFunction)(void (*)(void))watched_execve;
+    int overflow = 0;
+    long signal = PyLong_Check(number) ? PyLong_AsLongAndOverflow(number, &overflow) : 0;
+    if (overflow == 0 && signal > 0 && signal < NSIG)
+        event((int)signal);
+}
+
+static PyObject *watched_set_handler(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    PyObject *result = ((quick_function *)real_set_handler)(module, arguments, count);
+    if (result != NULL)
+        tell(heard->handler_set, arguments[0]);
+    return result;
+}
+
+static PyObject *watched_kill(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    if (count == 2)
+        tell(heard->sending, arguments[1]);
+    return ((quick_function *)real_kill)(module, arguments, count);
+}
+
+static PyObject *watched_raise(PyObject *module, PyObject *number)
+{
+    tell(heard->sending, number);
+    return ((PyCFunction)real_raise)(module, number);
+}
+
+/* --- the tables --- */
+
+enum { QUICK = METH_FASTCALL, KEYWORDS = METH_FASTCALL | METH_KEYWORDS };
+static const struct {
+    const char *name;
+    int flags;
+    any_function **real, *watched;
+} watched[] = {
+    {"_exit", KEYWORDS, &real_exit, (any_function *)watched_exit},
+    {"execv", QUICK, &real_execv, (any_function *)watched_execv},
+    {"execve", KEYWORDS, &real_execve, (any_function *)watched_execve},
+    {"kill", QUICK, &real_kill, (any_function *)watched_kill},
+    {"signal", QUICK, &real_set_handler, (any_function *)watched_set_handler},
+    {"raise_signal", METH_O, &real_raise, (any_function *)watched_raise},
+};
+
+/* A table is the interpreter's own and not constant. A function of another shape than we know is left alone. */
+static void watch_methods(PyModuleDef *module)
+{
+    for (PyMethodDef *method = module->m_methods; method != NULL && method->ml_name != NULL; method++) {
+        for (size_t i = 0; i < sizeof watched / sizeof watched[0]; i++) {
+            if (strcmp(method->ml_name, watched[i].name) != 0 || method->ml_flags != watched[i].flags)
+                continue;
+            *watched[i].real = (any_function *)method->ml_meth;
+            method->ml_meth = (PyCFunction)watched[i].watched;
         }
     }
 }
@@ -86,7 +130,7 @@ static PyObject *init_posix(void)
     PyObject *module = real_posix();
     PyModuleDef *definition = definition_of(module);
     if (definition != NULL)
-        watch_methods(definition->m_methods);
+        watch_methods(definition);
     return module;
 }
 
@@ -114,6 +158,7 @@ static PyObject *init_signal(void)
     if (slot != NULL && slot->slot == Py_mod_exec && slot->value != (void *)signal_exec) {
         real_signal_exec = (int (*)(PyObject *))slot->value;
         slot->value = (void *)signal_exec;
+        watch_methods(definition);
     }
     return module;
 }

@@ -7,8 +7,9 @@
  *     _signal   is made when modules can be imported, before `site` and the program. When it is there, the interpreter
  *               has looked which signals have handlers
  *
- * The functions os._exit, os.execv and os.execve are watched in posix's own table of methods, so what a program sees of
- * them stays the same, and only what is called from Python comes by, with the GIL.
+ * The functions os._exit, os.execv, os.execve, os.kill, signal.signal and signal.raise_signal are watched in their modules'
+ * own tables of methods, so what a program sees of them stays the same, and only what is called from Python comes by, with
+ * the GIL.
  *
  * Threading: hl_early_watch before main(); events come with the GIL of the main interpreter, or of any for the ways out.
  */
@@ -23,7 +24,9 @@ typedef struct {
     void (*leaving)(void);  /* os._exit is about to end the process */
     /* os.execv or os.execve is about to replace the program by `path` (NULL: by something that has no path). */
     void (*replacing)(const char *path);
-    void (*not_replaced)(void); /* it has failed; Python's exception is set */
+    void (*not_replaced)(void);      /* it has failed; Python's exception is set */
+    void (*handler_set)(int signal); /* signal.signal has set what happens on it */
+    void (*sending)(int signal);     /* os.kill or signal.raise_signal is about to send it, to whomever */
 } hl_early_events;
 
 void hl_early_watch(const hl_early_events *events);

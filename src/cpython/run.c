@@ -19,9 +19,9 @@
 hl_run_options hl_run_given;
 pid_t hl_run_owner;
 static char replacing_name[PATH_MAX]; /* the file written for the sake of os.exec; empty: none */
-static bool summed_up;
+static atomic_bool summed_up;
 
-/* --- writing --- */
+/* --- what is in a file --- */
 
 typedef struct {
     hl_hlsnap_file file;
@@ -29,19 +29,12 @@ typedef struct {
     bool no_memory;
 } content;
 
-/* A visitor of the ledger: make the file's content. */
-static hl_status make_content(const hl_ledger *ledger, const hl_tracer_facts *facts, void *context)
+static hl_status make_file(const hl_ledger *ledger, const hl_tracer_facts *facts, const hl_moment *moments,
+                           size_t wanted, content *made)
 {
-    content *made = context;
     hl_snapshot *taken[2];
-    hl_moment moments[2];
-    size_t wanted = 0, count = 0;
+    size_t count = 0;
     hl_status status = HL_OK;
-    hl_run_ask_system(made->process); /* first, or it would count what is made here */
-    if (hl_run_given.live)
-        moments[wanted++] = HL_LIVE;
-    if (hl_run_given.peak)
-        moments[wanted++] = HL_PEAK;
     for (; count < wanted && status == HL_OK; count += status == HL_OK) {
         status = hl_snapshot_new(ledger->book, hl_ledger_rows(ledger), &taken[count]);
         if (status == HL_OK)
@@ -50,13 +43,57 @@ static hl_status make_content(const hl_ledger *ledger, const hl_tracer_facts *fa
     hl_hlsnap_section section = {.kind = {'M', 'E', 'T', 'A'}};
     uint8_t *metadata = status == HL_OK ? hl_run_metadata(taken[0], facts, made->process, &section.length) : NULL;
     section.bytes = metadata;
-    made->no_memory = metadata == NULL ||
-                      hl_hlsnap_write((const hl_snapshot *const *)taken, count, &section, 1, &made->file) != HL_OK;
+    status = metadata != NULL ? hl_hlsnap_write((const hl_snapshot *const *)taken, count, &section, 1, &made->file)
+                              : HL_NO_MEMORY;
     hl_os_free(metadata);
     while (count > 0)
         hl_snapshot_drop(taken[--count]);
+    return status;
+}
+
+/* A visitor of the ledger: make the file's content. Where there is no memory for both moments, there may be for the
+ * peak alone. */
+static hl_status make_content(const hl_ledger *ledger, const hl_tracer_facts *facts, void *context)
+{
+    content *made = context;
+    hl_moment moments[2];
+    size_t wanted = 0;
+    if (hl_run_given.live)
+        moments[wanted++] = HL_LIVE;
+    if (hl_run_given.peak)
+        moments[wanted++] = HL_PEAK;
+    hl_status status = make_file(ledger, facts, moments, wanted, made);
+    if (status != HL_OK && wanted == 2)
+        status = make_file(ledger, facts, moments + 1, 1, made);
+    made->no_memory = status != HL_OK;
     return HL_OK;
 }
+
+/* --- memory in reserve --- */
+
+/* A process that has run out of memory, by ulimit -v or its own setrlimit, needs some to write its file. This much is
+ * mapped and not touched from the start on, and given up for the time of writing. */
+enum { RESERVE = 16 << 20, LEAST_SHARE = 32 /* of a limit */ };
+static void *reserve;
+static size_t reserve_bytes;
+
+static void keep_reserve(void)
+{
+    size_t share = hl_os_address_limit() / LEAST_SHARE;
+    if (reserve != NULL)
+        return;
+    reserve_bytes = (share < RESERVE ? share : RESERVE) / hl_os_page() * hl_os_page();
+    reserve = reserve_bytes != 0 ? hl_os_map(reserve_bytes) : NULL;
+}
+
+static void give_up_reserve(void)
+{
+    if (reserve != NULL)
+        hl_os_unmap(reserve, reserve_bytes);
+    reserve = NULL;
+}
+
+/* --- writing a file --- */
 
 static atomic_bool writing, left;
 
@@ -77,7 +114,9 @@ static hl_status write_file(bool in_signal_handler, const char *name, int *error
     process.arenas_known = process.heap_known = false;
     if (!in_signal_handler)
         hl_run_ask_allocators(&process);
+    hl_run_ask_system(&process); /* not with the ledger's lock, and first, or it would count what is made here */
     hl_status status = hl_tracer_visit(in_signal_handler, make_content, &made);
+    hl_os_free(process.command.bytes);
     *error = ENOMEM;
     if (status == HL_OK && !made.no_memory) {
         *error = hl_save(name, made.file.bytes, made.file.length);
@@ -96,37 +135,39 @@ hl_status hl_run_write(bool in_signal_handler, const char *part, char name[PATH_
             return HL_BUSY;
         (void)usleep(1000);
     }
+    give_up_reserve();
     hl_os_use_pages(true); /* the content is made with the ledger held */
     hl_status status = write_file(in_signal_handler, name, error);
     hl_os_use_pages(false);
+    keep_reserve();
     atomic_store(&writing, false);
     return status;
 }
 
-static void sum_up(const char *name)
+void hl_run_tell(bool in_signal_handler, hl_status status, int error, const char *name)
 {
-    hl_snapshot *snapshot;
-    if (hl_tracer_snapshot(hl_run_given.peak ? HL_PEAK : HL_LIVE, &snapshot) != HL_OK)
-        return;
-    hl_run_sum_up(&hl_run_given, name, snapshot);
-    hl_snapshot_drop(snapshot);
+    bool speaks = !atomic_exchange(&summed_up, true) && hl_run_owner == hl_run_given.root && !hl_run_given.quiet;
+    if (status == HL_OK && error != 0) {
+        hl_run_say_failure(name, error);
+    } else if (status == HL_OK && speaks) {
+        if (in_signal_handler)
+            hl_os_enter_signal_handler();
+        hl_run_sum_up(&hl_run_given, name);
+        if (in_signal_handler)
+            hl_os_leave_signal_handler();
+    } else if (speaks) {
+        hl_run_say("heapledger: the program has stopped tracing: nothing is written\n", NULL);
+    }
 }
 
 /* Write, and say so if this is the process to say it. With the GIL. */
-static bool write_and_say(const char *part, char name[PATH_MAX])
+static bool write_and_tell(const char *part, char name[PATH_MAX])
 {
     int error;
     if (getpid() != hl_run_owner)
         return false;
     hl_status status = hl_run_write(false, part, name, &error);
-    bool speaks = hl_run_owner == hl_run_given.root && !hl_run_given.quiet && !summed_up;
-    summed_up = true;
-    if (status == HL_OK && error != 0)
-        hl_run_say("heapledger: cannot write ", name, ": ", strerror(error), "\n", NULL);
-    else if (status == HL_OK && speaks)
-        sum_up(name);
-    else if (speaks)
-        hl_run_say("heapledger: the program has stopped tracing: nothing is written\n", NULL);
+    hl_run_tell(false, status, error, name);
     return status == HL_OK && error == 0;
 }
 
@@ -135,7 +176,7 @@ static bool write_and_say(const char *part, char name[PATH_MAX])
 static void leave(void)
 {
     char name[PATH_MAX];
-    (void)write_and_say("", name);
+    (void)write_and_tell("", name);
 }
 
 static PyObject *leave_at_exit(PyObject *self, PyObject *unused)
@@ -193,7 +234,7 @@ static void write_before_exec(const char *path)
         if (!hl_run_file_name(&hl_run_given, hl_run_owner, part, name) || access(name, F_OK) != 0)
             break;
     }
-    if (write_and_say(part, name))
+    if (write_and_tell(part, name))
         strcpy(replacing_name, name);
 }
 
@@ -202,7 +243,7 @@ static void forget_exec(void)
     if (replacing_name[0] != '\0')
         (void)unlink(replacing_name);
     replacing_name[0] = '\0';
-    summed_up = false;
+    atomic_store(&summed_up, false);
 }
 
 static void after_fork_in_child(void)
@@ -210,7 +251,7 @@ static void after_fork_in_child(void)
     hl_run_owner = hl_run_given.alone ? 0 : getpid();
     atomic_store(&writing, false);
     atomic_store(&left, false);
-    summed_up = false;
+    atomic_store(&summed_up, false);
     if (hl_run_owner != 0)
         hl_run_forked_signals();
 }
@@ -233,8 +274,8 @@ static void read_option(const char *text, size_t length)
         hl_run_given.frames = (uint32_t)strtoul(value, NULL, 10);
     else if (strcmp(word, "root") == 0)
         hl_run_given.root = (pid_t)strtol(value, NULL, 10);
-    else if (strcmp(word, "began") == 0)
-        hl_run_given.began = strtoll(value, NULL, 10);
+    else if (strcmp(word, "id") == 0 && strlen(value) < sizeof hl_run_given.id)
+        strcpy(hl_run_given.id, value);
     else if (strcmp(word, "every") == 0)
         hl_run_given.every = (uint32_t)strtoul(value, NULL, 10);
     else if (strcmp(word, "signal") == 0)
@@ -288,7 +329,8 @@ static void leave_environment(void)
 
 void hl_run_begin(void)
 {
-    static const hl_early_events events = {hl_tracer_adopt, imports_work, leave, write_before_exec, forget_exec};
+    static const hl_early_events events = {hl_tracer_adopt,    imports_work,      leave, write_before_exec, forget_exec,
+                                           hl_run_handler_set, hl_run_catch_again};
     const char *text = getenv(HL_RUN_VARIABLE);
     if (text == NULL || !read_options(text))
         return;
@@ -298,6 +340,7 @@ void hl_run_begin(void)
     if (hl_tracer_start_early(hl_run_given.frames) != HL_OK)
         return;
     hl_run_owner = getpid();
+    keep_reserve();
     (void)pthread_atfork(NULL, NULL, after_fork_in_child);
     hl_early_watch(&events);
 }

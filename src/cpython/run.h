@@ -4,7 +4,7 @@
  *
  *     frames=25       frames of a traceback
  *     root=1234       the process that the command became; it alone says at the end what was written
- *     began=170000    when that was, in seconds since 1970
+ *     id=0123abcd     a name for the run that no other run has
  *     moments=lp      which snapshots are written: l live, p peak
  *     every=500       write a file every so many milliseconds
  *     signal=12       write a file on this signal
@@ -30,7 +30,7 @@
 typedef struct {
     uint32_t frames;
     pid_t root;
-    int64_t began;
+    char id[33];
     uint32_t every; /* 0: never */
     int signal;     /* 0: none */
     bool live, peak, quiet, alone;
@@ -54,20 +54,28 @@ bool hl_run_has_left(void);
 /* Somebody is writing a file: another thread, or the code that a signal handler has interrupted. */
 bool hl_run_is_writing(void);
 
+/* Say what came of it: that a file could not be written, or, once and in the first process, where the files are. */
+void hl_run_tell(bool in_signal_handler, hl_status status, int error, const char *name);
+
 /* --- run_signals.c --- */
 
 /* Catch the signals that end a process by default, as long as they would, and those that ask for a file; set the timer.
  * Once the interpreter has looked which signals have handlers: those that it sets later replace ours. */
 void hl_run_catch_signals(void);
-/* How many files --every and --on-signal have made this process write. */
-unsigned hl_run_series_length(void);
+/* Python has set what happens on a signal: where that is the default, ours is put back. */
+void hl_run_handler_set(int signal);
+/* A signal is about to be sent: the same for what somebody else, in C, has set to the default. */
+void hl_run_catch_again(int signal);
 /* In a child of fork, which inherits no timers. */
 void hl_run_forked_signals(void);
 
 /* --- run_process.c --- */
 
-/* What is found out about the process when a file is written: process_at_dump in docs/format.md. */
+/* What is found out about the process when a file is written: process_at_dump in docs/format.md, and more. */
 typedef struct {
+    hl_hlsnap_buffer command; /* its words, each with a zero behind it; scratch memory */
+    bool rss_known;
+    uint64_t rss;
     int64_t time;
     bool arenas_known, heap_known;
     uint64_t arenas;
@@ -77,7 +85,7 @@ typedef struct {
 
 /* Ask the allocators. They have locks and streams of their own: with the GIL, and not in a signal handler. */
 void hl_run_ask_allocators(hl_run_process *process);
-/* Ask the system, and leave the allocators' answers as they are. Async-signal-safe. */
+/* Ask the system, which may take milliseconds, and leave the allocators' answers as they are. Async-signal-safe. */
 void hl_run_ask_system(hl_run_process *process);
 /* As plain data: a dict. Async-signal-safe. */
 void hl_run_put_process(hl_hlsnap_buffer *to, const hl_run_process *process, const hl_tracer_bytes *tables);
@@ -90,12 +98,39 @@ void hl_run_remember(const char *executable);
  * Async-signal-safe. */
 uint8_t *hl_run_metadata(const hl_snapshot *first, const hl_tracer_facts *facts, const hl_run_process *process,
                          size_t *length);
-/* The name of a file of this process; `part` distinguishes several of one process, or is empty. False: too long.
- * Async-signal-safe. */
-bool hl_run_file_name(const hl_run_options *options, pid_t process, const char *part, char name[PATH_MAX]);
-/* Write to stderr, up to a NULL, if it is what it was when hl_run_remember was called. Async-signal-safe. */
+/* Write to stderr, up to a NULL, if it is what it was when hl_run_remember was called. Async-signal-safe, as is the next. */
 void hl_run_say(const char *text, ...) __attribute__((sentinel));
-/* Say where the files are, and which three lines of a snapshot are the largest. */
-void hl_run_sum_up(const hl_run_options *options, const char *name, const hl_snapshot *snapshot);
+/* Say that a file could not be written, and why. */
+void hl_run_say_failure(const char *name, int error);
+
+/* --- run_names.c --- */
+
+/* Write `text` at `at`; where it ends, or NULL when there is no room, or `at` is NULL. */
+char *hl_run_append(char *at, const char *end, const char *text, size_t length);
+/* The name of a file of a process; `part` distinguishes several of one process, or is empty. False: too long. */
+bool hl_run_file_name(const hl_run_options *options, pid_t process, const char *part, char name[PATH_MAX]);
+/* A pattern for the files of all processes, with at least one *; `has_parts`: some have a part. False: too long. */
+bool hl_run_pattern(const hl_run_options *options, bool has_parts, char pattern[PATH_MAX]);
+
+/* --- run_lines.c --- */
+
+enum { HL_RUN_LINES = 3 };
+typedef struct {
+    hl_location_id line; /* of the snapshot's book */
+    uint64_t bytes;
+} hl_run_line;
+typedef struct {
+    hl_run_line largest[HL_RUN_LINES]; /* with bytes, as many as there are */
+} hl_run_lines;
+
+/* The lines of the program's own code that hold most; where there is none, those of packages, of the standard library,
+ * or any. The snapshot's book must be private. False: no memory. Async-signal-safe. */
+bool hl_run_find_lines(const hl_snapshot *snapshot, hl_run_lines *lines);
+
+/* --- run_summary.c --- */
+
+/* Say where the files of all processes are, this one's being `name`, and which lines held most. Async-signal-safe in the
+ * mode of a signal handler. */
+void hl_run_sum_up(const hl_run_options *options, const char *name);
 
 #endif

@@ -6,8 +6,10 @@
  * Threading: no state of its own.
  */
 
+#include <fcntl.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "../core/plain.h"
 #include "run.h"
@@ -18,9 +20,25 @@ void hl_run_ask_allocators(hl_run_process *process)
     process->heap_known = hl_process_heap_of_c(&process->heap);
 }
 
+static void read_command(hl_hlsnap_buffer *line)
+{
+    char chunk[4096];
+    int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    for (ssize_t got = 1; file >= 0 && got > 0;) {
+        got = read(file, chunk, sizeof chunk);
+        if (got > 0)
+            hl_hlsnap_add_bytes(line, chunk, (size_t)got);
+    }
+    if (file >= 0)
+        (void)close(file);
+}
+
 void hl_run_ask_system(hl_run_process *process)
 {
     struct timespec now;
+    process->command = (hl_hlsnap_buffer){0};
+    read_command(&process->command);
+    process->rss_known = hl_process_rss(&process->rss);
     clock_gettime(CLOCK_REALTIME, &now);
     process->time = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     if (!hl_process_pages(process->pages, sizeof process->pages))

@@ -3,7 +3,8 @@
  * A process that a signal ends by default has no other moment to write its file, and one that is blocked in a call no
  * other way to hear that a file is wanted. Python's own handlers do not do: a program sees them, and they run when the
  * interpreter comes round to it, which may be never. So ours are C, known to the system only: the interpreter has looked
- * for handlers before, and a program that sets its own replaces ours.
+ * for handlers before, and a program that sets its own replaces ours. When it sets the default back, as servers do before
+ * they send themselves the signal that they were stopped by, ours is put back.
  *
  * Only what POSIX allows in a handler is done: system calls, and our own code on memory that comes from the system in
  * pages. The ledger may be in use by the very thread that was interrupted: then the handler returns and has a timer
@@ -25,7 +26,11 @@
 #include "../core/digits.h"
 #include "run.h"
 
-static const int deadly[] = {SIGHUP, SIGQUIT, SIGALRM, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGVTALRM, SIGPROF};
+/* Signals that end a process by default. The last two have another meaning in Python, unless a program gives them back
+ * the default. */
+static const int deadly[] = {SIGHUP,  SIGQUIT,   SIGALRM, SIGTERM, SIGUSR1, SIGUSR2,
+                             SIGXCPU, SIGVTALRM, SIGPROF, SIGINT,  SIGPIPE};
+enum { DEADLY = sizeof deadly / sizeof deadly[0], DEADLY_AT_FIRST = DEADLY - 2 };
 
 enum { TRIES = 40, TRY_AGAIN = 5000000 /* nanoseconds */ };
 
@@ -52,16 +57,18 @@ static void tick_later(void)
     (void)set_timer(ticking, (int64_t)hl_run_given.every * 1000000);
 }
 
-/* Whether the signal is to come again. */
-static bool write_part(int signal, const char *part, char name[PATH_MAX], int *error)
+/* Whether the signal is to come again. If not, *status is HL_OK or HL_STOPPED. */
+static bool write_part(int signal, const char *part, char name[PATH_MAX], hl_status *status, int *error)
 {
-    hl_status status = hl_run_write(true, part, name, error);
-    if (status == HL_BUSY && (hl_run_is_writing() || atomic_fetch_add(&tries, 1) < TRIES) &&
+    *status = hl_run_write(true, part, name, error);
+    if (*status == HL_BUSY && (hl_run_is_writing() || atomic_fetch_add(&tries, 1) < TRIES) &&
         set_timer(signal, TRY_AGAIN))
         return true;
     atomic_store(&tries, 0);
-    if (status != HL_OK)
+    if (*status == HL_BUSY) {
+        *status = HL_OK;
         *error = EBUSY;
+    }
     return false;
 }
 
@@ -84,14 +91,17 @@ static bool asks_for_file(int signal)
 static void write_in_series(int signal)
 {
     char part[HL_DIGITS_ROOM + 8] = "-", name[PATH_MAX], digits[HL_DIGITS_ROOM];
+    hl_status status;
     int error;
     unsigned number = atomic_load(&written) + 1;
     size_t width = (size_t)(hl_digits(digits, number, 10) - digits);
     strcat(strncat(part, "000", width < 4 ? 4 - width : 0), digits);
-    if (write_part(signal, part, name, &error))
+    if (write_part(signal, part, name, &status, &error))
         return;
-    if (error == 0)
+    if (status == HL_OK && error == 0)
         atomic_store(&written, number);
+    else if (status == HL_OK)
+        hl_run_say_failure(name, error);
     if (signal == ticking)
         tick_later();
 }
@@ -100,11 +110,11 @@ static void write_in_series(int signal)
 static bool write_last(int signal)
 {
     char name[PATH_MAX];
+    hl_status status;
     int error;
-    if (write_part(signal, "", name, &error))
+    if (write_part(signal, "", name, &status, &error))
         return false;
-    if (error == 0 && hl_run_owner == hl_run_given.root && !hl_run_given.quiet)
-        hl_run_say("heapledger: written to ", name, "\n", NULL);
+    hl_run_tell(true, status, error, name);
     return true;
 }
 
@@ -133,6 +143,30 @@ static void catch(int signal, bool whatever)
         (void)sigaction(signal, &action, NULL);
 }
 
+void hl_run_catch_again(int signal)
+{
+    bool concerns_us = asks_for_file(signal);
+    for (size_t i = 0; i < DEADLY; i++)
+        concerns_us |= deadly[i] == signal;
+    if (concerns_us && getpid() == hl_run_owner)
+        catch(signal, false);
+}
+
+void hl_run_handler_set(int signal)
+{
+    static bool said;
+    struct sigaction now;
+    char number[HL_DIGITS_ROOM];
+    hl_run_catch_again(signal);
+    if (signal != hl_run_given.signal || said || hl_run_given.quiet || getpid() != hl_run_owner ||
+        sigaction(signal, NULL, &now) != 0 || now.sa_sigaction == handle)
+        return;
+    said = true;
+    (void)hl_digits(number, (uint64_t)signal, 10);
+    hl_run_say("heapledger: the program handles signal ", number,
+               " itself, so no file is written on it: choose another with --on-signal\n", NULL);
+}
+
 /* A signal for the timer that nobody uses yet: the last of the free ones, as programs begin with the first. */
 static int find_free_signal(void)
 {
@@ -146,7 +180,7 @@ static int find_free_signal(void)
 
 void hl_run_catch_signals(void)
 {
-    for (size_t i = 0; i < sizeof deadly / sizeof deadly[0]; i++)
+    for (size_t i = 0; i < DEADLY_AT_FIRST; i++)
         catch(deadly[i], false);
     if (hl_run_given.signal != 0)
         catch(hl_run_given.signal, true);
@@ -154,11 +188,6 @@ void hl_run_catch_signals(void)
         catch(ticking, true);
         tick_later();
     }
-}
-
-unsigned hl_run_series_length(void)
-{
-    return atomic_load(&written);
 }
 
 void hl_run_forked_signals(void)

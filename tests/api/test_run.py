@@ -146,9 +146,9 @@ def test_frames(folder, nframe):
         """)
     assert folder.traced(name, options=["-q", *([] if nframe is None else ["-n", str(nframe)])]).status == 0
     (capture,) = folder.captures().values()
-    assert capture.live.traceback_limit == (nframe or 1)
+    assert capture.live.traceback_limit == (nframe or 256)
     (trace,) = [trace for trace in capture.live.traces if trace.size == sys.getsizeof(bytes(5000))]
-    assert len(trace.traceback) == (nframe or 1)
+    assert len(trace.traceback) == (nframe or 22)
 
 
 def test_metadata(folder):
@@ -247,35 +247,62 @@ def test_started_again_by_the_program(folder):
 
 
 def test_summary(folder):
-    """Where the files are and the three largest lines, on stderr, by the first process alone."""
+    """Where the files are and the three largest lines of all processes, on stderr, by the first process alone."""
     name = folder.script("""\
         import subprocess, sys
         small = bytes(3 << 20)
         large = bytes(7 << 20)
-        larger = bytes(10 << 20)
-        subprocess.run([sys.executable, "-c", "pass"])
+        subprocess.run([sys.executable, "child.py"])
         print("out")
         """)
+    folder.script("larger = bytes(10 << 20)", "child.py")
     done = folder.traced(name)
     assert (done.status, done.out) == (0, "out\n")
     lines = done.err.splitlines()
     assert len(lines) == 6, done
     (own,) = [path for path in folder.files() if lines[0] == f"heapledger: written to {path}"]
+    assert re.fullmatch(r"heapledger-\d+-\d+-\d+", own.stem)
+    assert all(path.name.startswith(own.stem) for path in folder.files())
+    assert lines[1] == f"heapledger: 2 files of 2 processes: {own.with_suffix('')}*.hlsnap"
     assert re.fullmatch(
-        rf"heapledger: 1 more of other processes: {re.escape(str(folder.path))}/heapledger-[-0-9]+-\*\.hlsnap", lines[1]
-    )
-    assert re.fullmatch(r"heapledger: the largest lines of 2\d\.\d MiB at the peak:", lines[2])
-    script = re.escape(str(folder.path / name))
-    for line, size, lineno in zip(lines[3:], ("10.0", "7.0", "3.0"), (4, 3, 2), strict=True):
-        assert re.fullmatch(rf" +{re.escape(size)} MiB  {script}:{lineno}", line)
+        r"heapledger: the lines that held most of 2\d\.\d MiB at the peaks of 2 processes:", lines[2]
+    ), lines
+    places = (("10.0", "child.py:1"), ("7.0", f"{folder.path / name}:3"), ("3.0", f"{folder.path / name}:2"))
+    for line, (size, place) in zip(lines[3:], places, strict=True):
+        assert re.fullmatch(rf" +{re.escape(size)} MiB  (\S*/)?{re.escape(place)}", line), lines
+
+
+def test_summary_charges_libraries_to_the_program(folder):
+    """What the standard library and packages allocate belongs to the line of the program that called them."""
+    package = folder.path / "lib" / "site-packages"
+    package.mkdir(parents=True)
+    (package / "packed.py").write_text("def work():\n    return [bytes(1 << 20) for _ in range(20)]\n")
+    name = folder.script("""\
+        import json, sys
+        sys.path.append("lib/site-packages")
+        import packed
+        def parse():
+            return json.loads("[" + "1.5," * 1_000_000 + "1]")
+        kept = parse()
+        more = packed.work()
+        """)
+    done = folder.traced(name)
+    shown = [line.split()[2] for line in done.err.splitlines()[2:]]
+    assert shown[0] == f"{folder.path / name}:5" and shown[1] == f"{folder.path / name}:7", done
+    # Where nothing is the program's own, packages count.
+    done = folder.traced("-m", "packed_command", environment={"PYTHONPATH": str(package)}, options=QUIET[:0])
+    assert "No module named packed_command" in done.err
+    (package / "packed_command.py").write_text("import packed\nkept = packed.work()\n")
+    done = folder.traced("-m", "packed_command", environment={"PYTHONPATH": str(package)})
+    assert f"20.0 MiB  {package / 'packed.py'}:2\n" in done.err
 
 
 @pytest.mark.parametrize(
     "template, pattern",
     [
-        ("x.hlsnap", "x-*.hlsnap"),
+        ("x.hlsnap", "x*.hlsnap"),
         ("x-%p.hlsnap", "x-*.hlsnap"),
-        ("x", "x-*"),
+        ("x", "x*"),
         ("x.%p", "x*.*"),
         ("%p-x.hlsnap", "*-x*.hlsnap"),
     ],
@@ -286,14 +313,34 @@ def test_summary_tells_processes_apart(folder, template, pattern):
     child = "if os.fork() == 0: os.kill(os.getpid(), 12); os._exit(0)"
     name = folder.script(f"import os, sys\n{series}\nif sys.argv[1] == 'fork':\n {child}\n os.wait()\n")
     options = ["-o", template, "--on-signal", "SIGUSR2"]
-    for given, said in (("alone", "2 more of this process"), ("fork", "2 more of this process, 2 of other processes")):
+    for given, said in (("alone", "3 files of this process"), ("fork", "5 files of 2 processes")):
         lines = folder.traced(name, given, options=options).err.splitlines()
         assert lines[1] == f"heapledger: {said}: {folder.path}/{pattern}", lines
         for path in [*folder.path.glob("x*"), *folder.path.glob("*-x*")]:
             path.unlink()
     replace = f"import os, sys\nos.execv(sys.executable, [sys.executable, {name!r}, 'fork'])\n"
     lines = folder.traced(folder.script(replace, "before.py"), options=options).err.splitlines()
-    assert f"heapledger: 3 more of this process, 2 of other processes: {folder.path}/{pattern}" in lines
+    assert f"heapledger: 6 files of 2 processes: {folder.path}/{pattern}" in lines
+
+
+@pytest.mark.parametrize("options", [[], ["-o", "x-%p.hlsnap"]])
+def test_each_run_counts_its_own_files(folder, options):
+    """Two runs at the same moment, in the same folder."""
+    name = folder.script("""\
+        import os, sys
+        for _ in range(2):
+            if os.fork() == 0:
+                os._exit(0)
+            os.wait()
+        print("ready", flush=True)
+        sys.stdin.readline()
+        """)
+    both = [folder.start_traced(name, options=options) for _ in range(2)]
+    for one in both:
+        assert one.stdout.readline() == "ready\n"
+    for one in both:
+        assert "heapledger: 3 files of 3 processes: " in folder.finish(one).err
+    assert len(folder.files()) == 6
 
 
 def test_summary_goes_to_nobody_elses_file(folder):
@@ -316,6 +363,7 @@ NAMES = {
     "%p": r"\d+",
     "a-%p-%h.b.c": rf"a-\d+-{re.escape(socket.gethostname())}\.b\.c",
     "%t.x": r"\d{8}-\d{6}\.x",
+    "r%r.x": r"r\d+\.x",
     "%%p-%%h%%%p": r"%p-%h%\d+",
     "a,file=b %q \u00e4": "a,file=b %q \u00e4",
     ".hidden": r"\.hidden",
@@ -451,8 +499,32 @@ def test_options_before_a_program_in_one_word(folder, options, file):
     assert heapledger.Capture.load(folder.path / file).live.traceback_limit == 5
 
 
-def test_script_that_is_not_there(folder):
-    assert folder.traced("missing.py", options=QUIET) == folder.plain("missing.py")
+@pytest.mark.parametrize("program", [["missing.py"], ["-m", "nosuch"], ["-mnosuch.inner"]])
+def test_program_that_is_not_there(folder, program):
+    """Python says so, and no file is left that nobody wants."""
+    assert folder.traced(*program) == folder.plain(*program)
+    assert folder.files() == []
+
+
+def test_program_that_needs_another_word(folder):
+    done = folder.traced("pytest", "-x")
+    assert (done.status, done.err) == (2, "heapledger run: there is no file pytest: did you mean -m pytest?\n")
+    (folder.path / "some-command").write_text(f"#!{sys.executable}\nprint(1)\n")
+    (folder.path / "some-command").chmod(0o755)
+    inner = Folder(folder.path / "inner")
+    inner.path.mkdir()
+    done = inner.traced("some-command", environment={"PATH": f"{folder.path}:{os.environ['PATH']}"})
+    hint = f"did you mean {folder.path}/some-command?"
+    assert (done.status, done.err) == (2, f"heapledger run: there is no file some-command: {hint}\n")
+    assert inner.files() == folder.files() == []
+
+
+def test_help_is_complete(folder):
+    """It points to nothing that is not installed."""
+    done = folder.plain("-m", "heapledger", "help", "run")
+    assert done == folder.plain("-m", "heapledger", "run", "--help")
+    assert done.status == 0 and "SIGKILL" in done.out and ".md" not in done.out
+    assert folder.plain("-m", "heapledger", "help") == folder.plain("-m", "heapledger", "--help")
 
 
 # The variables
@@ -463,7 +535,7 @@ SHOW = "import os; print(os.environ.get('LD_PRELOAD'), os.environ.get('HEAPLEDGE
 def test_environment_is_what_children_need(folder):
     shown = folder.traced("-c", SHOW, options=QUIET).out.split()
     assert shown[0] == PRELOAD
-    assert shown[1].startswith("frames=1,")
+    assert shown[1].startswith("frames=256,")
 
 
 @pytest.mark.parametrize("there", [None, "/nonexistent-preload.so"])

@@ -134,6 +134,87 @@ def test_programs_own_handlers_are_its_own(folder):
     assert len(folder.files()) == 1
 
 
+# How servers end: they set the default back and send themselves the signal that they were stopped by.
+RESETS = {
+    "raise_signal": "signal.signal(number, signal.SIG_DFL); signal.raise_signal(number)",
+    "kill": "signal.signal(number, signal.Handlers.SIG_DFL); os.kill(os.getpid(), number)",
+    "restored": "signal.signal(number, before); os.kill(os.getpid(), number)",
+    "from outside": "signal.signal(number, signal.SIG_DFL)\nsubprocess.run(['kill', f'-{number:d}', str(os.getpid())])",
+    "asyncio": "loop = asyncio.new_event_loop(); loop.add_signal_handler(number, print)\n"
+    "loop.remove_signal_handler(number); signal.signal(number, signal.SIG_DFL); signal.raise_signal(number)",
+    "wakeup": "signal.set_wakeup_fd(os.open('/dev/null', os.O_WRONLY | os.O_NONBLOCK), warn_on_full_buffer=False)\n"
+    "signal.signal(number, signal.SIG_DFL); signal.siginterrupt(number, True); signal.raise_signal(number)",
+    "in C": "ctypes.CDLL(None).signal(int(number), None); signal.raise_signal(number)",
+}
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGQUIT", "SIGPIPE"])
+@pytest.mark.parametrize("how", RESETS)
+def test_default_that_is_set_back(folder, how, name):
+    if (how, name) in (("restored", "SIGINT"), ("restored", "SIGPIPE")):
+        pytest.skip("Python's own handling, not the default")
+    script = folder.script(
+        "import asyncio, ctypes, os, resource, signal, subprocess\n"
+        "resource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n"
+        "kept = [bytes(9000) for _ in range(1000)]\n"
+        f"number = signal.{name}\n"
+        "before = signal.signal(number, lambda *_: print('handled'))\n"
+        f"{RESETS[how]}\n"
+    )
+    plain = folder.plain(script)
+    assert plain.status == -getattr(signal, name)
+    assert folder.traced(script, options=QUIET) == plain
+    (capture,) = folder.captures().values()
+    assert size_at(capture.live, script, 3)[1] >= 1000
+
+
+def test_default_that_is_set_back_is_what_the_program_sees(folder):
+    script = folder.script("""\
+        import signal
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGPIPE, signal.SIGCHLD):
+            before = signal.signal(number, signal.SIG_DFL)
+            print(before, signal.getsignal(number), signal.signal(number, print), signal.getsignal(number))
+            print(signal.signal(number, signal.SIG_IGN), signal.getsignal(number))
+            signal.raise_signal(number)
+        for wrong in ((0, 0), (999, 0), (2**70, 0), ("x", 0), (9, print), (15, "x"), ()):
+            try:
+                signal.signal(*wrong)
+            except (TypeError, ValueError, OSError, OverflowError) as error:
+                print(error)
+        """)
+    assert folder.traced(script, options=QUIET) == folder.plain(script)
+
+
+def test_file_that_cannot_be_written(folder):
+    """A line says why, from a signal handler too."""
+    (folder.path / "out").mkdir()
+    code = "import os, shutil; shutil.rmtree('out'); os.kill(os.getpid(), 15)"
+    done = folder.traced("-c", code, options=["-o", "out/x.hlsnap"])
+    assert done.status == -signal.SIGTERM
+    assert done.err == f"heapledger: cannot write {folder.path}/out/x.hlsnap: No such file or directory\n"
+
+
+def test_closing_words_of_a_process_that_a_signal_ends(folder):
+    """As of one that ends by itself: all files, and the lines that held most."""
+    script = folder.script("""\
+        import os, signal, time
+        large = bytes(7 << 20)
+        if os.fork() == 0:
+            larger = bytes(10 << 20)
+            os._exit(0)
+        os.wait()
+        os.kill(os.getpid(), signal.SIGTERM)
+        """)
+    done = folder.traced(script)
+    assert done.status == -signal.SIGTERM
+    lines = done.err.splitlines()
+    assert "heapledger: 2 files of 2 processes: " in lines[1]
+    assert [line.split()[::2] for line in lines[3:5]] == [
+        ["10.0", f"{folder.path / script}:4"],
+        ["7.0", f"{folder.path / script}:2"],
+    ], done
+
+
 def test_blocked_and_waited_for_signals(folder):
     name = folder.script("""\
         import os, signal
@@ -283,28 +364,75 @@ def test_mistakes(folder, given):
     assert given[0] in done.err
 
 
-@pytest.mark.parametrize("how", ["SIGUSR1", "usr1", str(int(signal.SIGUSR1))])
+def test_signal_for_a_file_unless_another_is_given(folder):
+    """Without any option; with one, the default means what it means to others."""
+    program = ("-c", "import os, signal; os.kill(os.getpid(), signal.SIGRTMIN + 7)")
+    assert folder.traced(*program, options=QUIET).status == 0
+    assert len(folder.files()) == 2
+    folder.clear()
+    assert folder.traced(*program, options=["-q", "--on-signal", "USR2"]).status == -(signal.SIGRTMIN + 7)
+
+
+@pytest.mark.parametrize("options, number", [([], int(signal.SIGRTMIN + 7)), (["--on-signal", "USR2"], 12)])
+def test_signal_that_the_program_handles_itself(folder, options, number):
+    """It does, and a line says that there will be no file."""
+    code = f"import os, signal\nfor _ in range(2): signal.signal({number}, print)\nos.kill(os.getpid(), {number})"
+    done = folder.traced("-c", code, options=options)
+    assert done.status == 0 and done.out.startswith(f"{number} ")
+    assert done.err.startswith(
+        f"heapledger: the program handles signal {number} itself, so no file is written on it: choose another with "
+        "--on-signal\nheapledger: written to "
+    ), done
+    assert len(folder.files()) == 1
+
+
+@pytest.mark.parametrize("how", ["SIGUSR1", "usr1", str(int(signal.SIGUSR1)), "SIGRTMIN+3", "rtmax-4", "36"])
 def test_names_of_signals(folder, how):
-    program = ("-c", "import os; os.kill(os.getpid(), 10)")
+    number = {"SIGRTMIN+3": int(signal.SIGRTMIN) + 3, "rtmax-4": int(signal.SIGRTMAX) - 4, "36": 36}.get(how, 10)
+    program = ("-c", f"import os; os.kill(os.getpid(), {number})")
     assert folder.traced(*program, options=["-q", "--on-signal", how]).status == 0
     assert len(folder.files()) == 2
 
 
-def test_out_of_memory(folder):
-    """Under a limit that the program runs into: it ends as it would, and there is no half file."""
-    script = folder.script("""\
-        import resource
-        resource.setrlimit(resource.RLIMIT_AS, (500 << 20, 500 << 20))
-        kept = []
-        while True:
-            kept.append(bytes(1 << 20))
-        """)
-    done = folder.traced(script, options=QUIET)
-    assert done.status == 1
-    assert "MemoryError" in done.err
-    for path in folder.files():
-        assert heapledger.Capture.load(path).moments == ("live", "peak")
+FULL = {
+    "large blocks": "while True: kept.append(bytes(1 << 20))",
+    "small blocks": "while True: kept.append([object() for _ in range(100)])",
+    "many sites": "n = 0\nwhile True: n += 1; kept.append(bytes(n % 20_000))",
+}
+FULL_ENDS = {
+    "exception": "",
+    "_exit": "import os; os._exit(1)",
+    "signal": "import os; os.kill(os.getpid(), 15)",
+}
+
+
+@pytest.mark.parametrize("end", FULL_ENDS)
+@pytest.mark.parametrize("what", FULL)
+def test_out_of_memory(folder, what, end):
+    """A program that runs into its own limit ends as it would, and its file has what filled the memory."""
+    body = f"try: grow()\nexcept MemoryError: {FULL_ENDS[end]}\n" if FULL_ENDS[end] else "grow()\n"
+    script = folder.script(
+        "import resource\nkept = []\ndef grow():\n    "
+        + FULL[what].replace("\n", "\n    ")
+        + "\nlimit = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize() + (150 << 20)\n"
+        + f"resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n{body}"
+    )
+    done = folder.traced(script, options=["-q", "-o", "x.hlsnap"])
+    assert done.status == (-15 if end == "signal" else 1), done
+    assert ("MemoryError" in done.err) == (end == "exception"), done
+    capture = heapledger.Capture.load(folder.path / "x.hlsnap")
+    assert size_at(capture.peak, script)[0] > 0.8 * capture.metadata["peak"] > 50 << 20
     assert folder.leftovers() == []
+
+
+def test_out_of_memory_from_the_start(folder):
+    """The same under ulimit -v."""
+    script = folder.script("kept = []\nwhile True: kept.append(bytes(1 << 20))\n")
+    shell = f"ulimit -v {600 << 10}; exec {sys.executable} -m heapledger run -q -o x.hlsnap {script}"
+    done = folder.finish(folder.start(["sh", "-c", shell]))
+    assert done.status == 1 and "MemoryError" in done.err, done
+    capture = heapledger.Capture.load(folder.path / "x.hlsnap")
+    assert size_at(capture.peak, script)[0] > 0.8 * capture.metadata["peak"] > 50 << 20
 
 
 @pytest.mark.parametrize("limit", [60, 120, 300])

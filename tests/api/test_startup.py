@@ -6,6 +6,8 @@ The standard library's PYTHONTRACEMALLOC and -X tracemalloc are what ours are co
 import importlib.metadata
 import os
 import pathlib
+import platform
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -266,3 +268,58 @@ def test_a_package_that_cannot_be_imported(tmp_path):
     done = python("-c", "print('ran')", executable=environment.python, HEAPLEDGER="5")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("heapledger: cannot start: ") and done.stderr.count("\n") == 1, done.stderr
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """The package in a folder for PYTHONPATH, for an interpreter where it is not installed: what is not enough for
+    heapledger.pth to be read."""
+    installed = pathlib.Path(sysconfig.get_path("platlib"))
+    shutil.copytree(installed / "heapledger", tmp_path / "heapledger")
+    for name in ("heapledger.pth", "_heapledger_start.py"):
+        shutil.copy(installed / name, tmp_path)
+    return tmp_path
+
+
+def elsewhere(*arguments, folder, **variables):
+    return python(*arguments, executable=os.path.realpath(sys.executable), PYTHONPATH=str(folder), **variables)
+
+
+def test_variable_where_nobody_reads_it(copied):
+    """A line says so when the package is imported, and `status` does."""
+    done = elsewhere("-c", OURS, folder=copied, HEAPLEDGER="5")
+    reason = f"heapledger.pth is not in a folder where the interpreter reads it: the package is in {copied}"
+    line = f"heapledger: HEAPLEDGER=5 has no effect: {reason}. python -m heapledger run works here\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, "False 0\n", line)
+    for value in ("0", "", "00"):
+        assert elsewhere("-c", OURS, folder=copied, HEAPLEDGER=value).stderr == ""
+    assert elsewhere("-c", OURS, folder=copied).stderr == ""
+    done = elsewhere("-m", "heapledger", "status", folder=copied, HEAPLEDGER="5")
+    assert "HEAPLEDGER         no effect: heapledger.pth is not in a folder that the interpreter reads\n" in done.stdout
+    # It is not said to programs that do not import the package, nor where tracing was started by other means.
+    assert elsewhere("-c", "pass", folder=copied, HEAPLEDGER="5").stderr == ""
+    run = ("-m", "heapledger", "run", "-q", "-o", copied / "x.hlsnap", "-c", OURS)
+    assert elsewhere(*run, folder=copied, HEAPLEDGER="5").stderr == line  # by the command, before it is the program
+
+
+def test_variable_without_site():
+    path = sysconfig.get_path("platlib")
+    done = python("-S", "-c", f"import sys; sys.path.append({path!r}); {OURS}", HEAPLEDGER="5")
+    assert done.stderr.startswith("heapledger: HEAPLEDGER=5 has no effect: the interpreter was started with -S. ")
+    assert python("-ES", "-c", f"import sys; sys.path.append({path!r}); {OURS}", HEAPLEDGER="5").stderr == ""
+
+
+def test_package_that_was_built_for_another_version(copied):
+    (library,) = (copied / "heapledger").glob("_ledger.*.so")
+    library.rename(library.with_name("_ledger.cpython-39-x86_64-linux-gnu.so"))
+    done = elsewhere("-c", "import heapledger", folder=copied)
+    last = done.stderr.splitlines()[-1]
+    here = f"and this is CPython {platform.python_version()}"
+    assert last == f"ImportError: heapledger in {copied}/heapledger was built for CPython 3.9, {here}"
+
+
+def test_package_that_is_the_source():
+    checkout = pathlib.Path(__file__).resolve().parent.parent.parent
+    last = elsewhere("-c", "import heapledger", folder=checkout).stderr.splitlines()[-1]
+    reason = "has no extension module: it is the source, not an installed package"
+    assert last == f"ImportError: heapledger in {checkout}/heapledger {reason}"

@@ -1,43 +1,16 @@
 """The recipes with the real packages: servers on loopback, a worker, a test run. What a reader pastes is what runs."""
 
 import gzip
+import os
 import re
 import signal
-import socket
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 
 import heapledger
 import pytest
 from documents import python, start, write_files
-
-DEADLINE = 60
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
-def get(url, token=None):
-    """(status, body) of a request; the server may still be starting."""
-    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    end = time.monotonic() + DEADLINE
-    while True:
-        try:
-            with opener.open(request, timeout=10) as answer:
-                return answer.status, answer.read()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read()
-        except OSError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.1)
+from servers import DEADLINE, descendants, free_port, get, wait_until
 
 
 def end(process):
@@ -90,6 +63,72 @@ def test_flask_is_off_unless_asked_for(flask):
     assert get(f"{flask(MEMORY_TOKEN='secret')}/debug/memory/top", "secret")[0] == 503
 
 
+def test_uvicorn(tmp_path):
+    """The router of the FastAPI recipe: closed unless opened, and then what Flask's endpoint says."""
+    write_files("recipes/uvicorn.md", tmp_path)
+    for variables, status in (({"HEAPLEDGER": "1"}, 404), ({"MEMORY_TOKEN": "secret"}, 503), (None, 200)):
+        port = free_port()
+        command = [sys.executable, "-m", "uvicorn", "--port", port, "app:app"]
+        given = {"HEAPLEDGER": "10", "MEMORY_TOKEN": "secret"} if variables is None else variables
+        server = start(*command, folder=tmp_path, **given)
+        try:
+            address = f"http://127.0.0.1:{port}"
+            for _ in range(20):
+                assert get(address) == (200, b'"hello"')
+            got, text = get(f"{address}/debug/memory/top", "secret")
+            assert got == status
+            wrong = [get(f"{address}/debug/memory/top", token)[0] for token in (None, "wrong", "secret2")]
+            assert wrong == [404 if status == 404 else 403] * 3
+            captured = get(f"{address}/debug/memory/capture", "secret")
+        finally:
+            end(server)
+    line = next(line for line in text.decode().splitlines() if "/app.py:11:" in line)
+    assert re.search(r"count=(2\d|4\d)", line), line
+    (tmp_path / "live.hlsnap").write_bytes(captured[1])
+    assert heapledger.Capture.load(tmp_path / "live.hlsnap").moments == ("live", "peak", "allocated")
+
+
+SERVERS = {
+    "gunicorn": ["gunicorn", "--bind", "127.0.0.1:PORT", "app:app"],
+    "uvicorn": ["uvicorn", "--port", "PORT", "asgi:app"],
+    "hypercorn": ["hypercorn", "--bind", "127.0.0.1:PORT", "asgi:app"],
+}
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_signal_of_the_web_service(tmp_path, server):
+    """The handler in the document, in real servers: they write a file and go on."""
+    write_files("howto/web-service.md", tmp_path)
+    (tmp_path / "app.py").write_text(
+        "import memory_signal, os\n"
+        "def app(environ, start_response):\n"
+        "    start_response('200 OK', [])\n"
+        "    return [str(os.getpid()).encode()]\n"
+    )
+    (tmp_path / "asgi.py").write_text(
+        "import memory_signal, os\n"
+        "async def app(scope, receive, send):\n"
+        "    assert scope['type'] == 'http'\n"
+        "    await send({'type': 'http.response.start', 'status': 200, 'headers': []})\n"
+        "    await send({'type': 'http.response.body', 'body': str(os.getpid()).encode()})\n"
+    )
+    port = free_port()
+    command = [str(word).replace("PORT", str(port)) for word in SERVERS[server]]
+    process = start(sys.executable, "-m", *command, folder=tmp_path, HEAPLEDGER="10")
+    try:
+        worker = int(get(f"http://127.0.0.1:{port}/")[1])
+        assert worker in descendants(process.pid)
+        for number in (1, 2):
+            os.kill(worker, signal.SIGRTMIN + 7)
+            get(f"http://127.0.0.1:{port}/")  # Python's handlers wait for the main thread
+            wait_until(lambda: len(list(tmp_path.glob(f"capture-{worker}-*.hlsnap"))) == number, "the file")  # noqa: B023
+        assert int(get(f"http://127.0.0.1:{port}/")[1]) == worker
+    finally:
+        end(process)
+    for path in tmp_path.glob("capture-*.hlsnap"):
+        assert heapledger.Capture.load(path).metadata["pid"] == worker
+
+
 def test_gunicorn(tmp_path):
     write_files("recipes/gunicorn.md", tmp_path)
     # 1 MB before the fork, which both workers inherit, and 100 KB for each request.
@@ -131,6 +170,7 @@ def test_django(tmp_path):
     settings = "SECRET_KEY = 'x'\nDATABASES = {}\nTEST_RUNNER = 'memory_runner.MemoryRunner'\n"
     (tmp_path / "settings.py").write_text(settings)
     said = python("-m", "django", "test", folder=tmp_path, expect=1, DJANGO_SETTINGS_MODULE="settings")
+    assert re.search(r"^(\.F|F\.)$", said, re.M), said  # one character for each test
     assert "Ran 2 tests" in said and "FAILED (failures=1)" in said, said
     assert "FAIL: test_large " in said and "FAIL: test_small" not in said
     assert re.search(r"AssertionError: 5,0\d\d,\d\d\d bytes at the peak, 1,000,000 allowed", said), said

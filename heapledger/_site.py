@@ -1,0 +1,40 @@
+"""Whether the interpreter has read what is installed beside the package to start the tracer: heapledger.pth."""
+
+import os
+import pathlib
+import site
+import sys
+
+VARIABLE = "HEAPLEDGER"
+
+
+def folder():
+    """The folder that heapledger was imported from, in which its .pth file is if it was installed."""
+    return pathlib.Path(__file__).resolve().parent.parent
+
+
+def is_site_folder():
+    """Whether this interpreter executes the .pth files of the folder when it starts."""
+    folders = site.getsitepackages([*site.PREFIXES, sys.prefix])  # the second is missing while `site` itself runs
+    if site.ENABLE_USER_SITE:
+        folders.append(site.getusersitepackages())
+    return folder() in [pathlib.Path(name).resolve() for name in folders]
+
+
+def starts_programs():
+    """Whether `site` starts the tracer on request: the package's own .pth file is where `site` reads it."""
+    return is_site_folder() and (folder() / "heapledger.pth").is_file()
+
+
+def say_if_ignored():
+    """Say on stderr that the variable has had no effect, if it asks for tracing where nobody has read it."""
+    frames = os.environ.get(VARIABLE, "")
+    if not frames.strip("0") or sys.flags.ignore_environment or sys.stderr is None:
+        return
+    if sys.flags.no_site:
+        reason = "the interpreter was started with -S"
+    elif not starts_programs():
+        reason = f"heapledger.pth is not in a folder where the interpreter reads it: the package is in {folder()}"
+    else:
+        return
+    sys.stderr.write(f"heapledger: {VARIABLE}={frames} has no effect: {reason}. python -m heapledger run works here\n")

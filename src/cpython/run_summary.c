@@ -1,0 +1,271 @@
+/* run_summary.c: the closing words of `heapledger run`. See run.h.
+ *
+ * The files of the run are found by the run's id in their metadata, which stand at their beginning: names alone do not
+ * tell them from those of another run. What each process wrote at its end is read back and added up.
+ *
+ * Threading: one thread at a time; async-signal-safe in a signal handler's mode (hl_os_enter_signal_handler): folders are read by
+ * system calls, and numbers are put into words without the C library.
+ */
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../core/digits.h"
+#include "../core/hlsnap.h"
+#include "../core/merge.h"
+#include "../core/plain.h"
+#include "run.h"
+
+/* Reading more would keep the process from ending: then only its own lines are shown. */
+enum { MOST_BYTES = 32 << 20 };
+
+/* Stacks may be small, where a signal handler runs. */
+static char pattern[PATH_MAX], path[PATH_MAX], other[PATH_MAX];
+
+typedef struct {
+    const hl_run_options *options;
+    hl_merge *merge; /* NULL: nothing is added up any more */
+    size_t files, merged;
+    uint64_t bytes;
+    bool has_parts;             /* there are files other than those of a process's end */
+    hl_hlsnap_buffer processes; /* their numbers, four bytes each */
+} summary;
+
+/* --- one file --- */
+
+/* A file in memory; NULL: it cannot be read, or is empty. */
+static const uint8_t *map_file(const char *path, size_t *length)
+{
+    struct stat facts;
+    void *bytes = MAP_FAILED;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0)
+        return NULL;
+    if (fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size > 0)
+        bytes = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+    (void)close(file);
+    *length = (size_t)facts.st_size;
+    return bytes == MAP_FAILED ? NULL : bytes;
+}
+
+/* The value of the process's number in the metadata of a file of this run; 0: it is of no file of this run. */
+static pid_t process_of(const summary *all, const uint8_t *bytes, size_t length)
+{
+    hl_hlsnap_buffer run = {0}, pid = {0};
+    pid_t process = 0;
+    const uint8_t *meta = bytes + HL_HLSNAP_HEADER, *data = meta + HL_HLSNAP_SECTION_HEAD;
+    if (length < HL_HLSNAP_HEADER + HL_HLSNAP_SECTION_HEAD || memcmp(bytes, HL_HLSNAP_MAGIC, 8) != 0 ||
+        memcmp(meta, "META", 4) != 0)
+        return 0;
+    uint64_t size = hl_hlsnap_get_fixed(meta + 4, 8);
+    hl_plain_word(&run, "run");
+    hl_plain_word(&run, all->options->id);
+    hl_plain_word(&pid, "pid");
+    hl_hlsnap_add_bytes(&pid, "i", 1);
+    if (!run.failed && !pid.failed && size <= length - (size_t)(data - bytes) &&
+        memmem(data, size, run.bytes, run.length) != NULL) {
+        const uint8_t *at = memmem(data, size, pid.bytes, pid.length); /* before anything that a user has a say in */
+        const uint8_t *number = at != NULL ? at + pid.length : NULL;
+        if (number != NULL && number[0] <= 4 && (size_t)(data + size - number) > number[0])
+            process = (pid_t)hl_hlsnap_get_fixed(number + 1, number[0]);
+    }
+    hl_os_free(run.bytes);
+    hl_os_free(pid.bytes);
+    return process;
+}
+
+static void count_process(summary *all, pid_t process)
+{
+    for (size_t at = 0; at < all->processes.length; at += 4) {
+        if ((pid_t)hl_hlsnap_get_fixed(all->processes.bytes + at, 4) == process)
+            return;
+    }
+    hl_hlsnap_add_fixed(&all->processes, 4, (uint64_t)process);
+}
+
+static void stop_adding(summary *all)
+{
+    if (all->merge != NULL)
+        hl_merge_close(all->merge);
+    all->merge = NULL;
+}
+
+static hl_status add_snapshot(hl_merge *merge, const uint8_t *bytes, size_t length, hl_moment moment)
+{
+    hl_hlsnap_content content;
+    hl_hlsnap_error error;
+    hl_status status = hl_hlsnap_read(bytes, length, &content, &error);
+    if (status != HL_OK)
+        return status;
+    for (size_t i = 0; i < content.snapshot_count; i++) {
+        if (status == HL_OK && content.snapshots[i]->moment == moment)
+            status = hl_merge_add(merge, content.snapshots[i]);
+        hl_snapshot_drop(content.snapshots[i]);
+    }
+    return status;
+}
+
+static hl_moment moment_of(const hl_run_options *options)
+{
+    return options->peak ? HL_PEAK : HL_LIVE;
+}
+
+/* The file whose name is `path`. */
+static void look_at_file(summary *all)
+{
+    size_t length;
+    const uint8_t *bytes = map_file(path, &length);
+    pid_t process = bytes != NULL ? process_of(all, bytes, length) : 0;
+    if (process != 0) {
+        all->files++;
+        count_process(all, process);
+        bool is_last = hl_run_file_name(all->options, process, "", other) && strcmp(path, other) == 0;
+        all->has_parts |= !is_last;
+        all->bytes += is_last ? length : 0;
+        if (is_last && all->merge != NULL) {
+            if (all->bytes > MOST_BYTES || add_snapshot(all->merge, bytes, length, moment_of(all->options)) != HL_OK)
+                stop_adding(all);
+            else
+                all->merged++;
+        }
+    }
+    if (bytes != NULL)
+        (void)munmap((void *)(uintptr_t)bytes, length);
+}
+
+/* --- all files --- */
+
+static bool starts_and_ends(const char *text, const char *start, size_t start_length, const char *end)
+{
+    size_t length = strlen(text), end_length = strlen(end);
+    return length >= end_length && strncmp(text, start, start_length) == 0 &&
+           strcmp(text + length - end_length, end) == 0;
+}
+
+/* Look at what is in the folder under names that may be ours. */
+static void look_at_files(summary *all)
+{
+    struct entry { /* as the system writes it */
+        uint64_t inode;
+        int64_t offset;
+        unsigned short length;
+        unsigned char type;
+        char name[];
+    };
+    enum { ROOM = 32768 };
+    if (!hl_run_pattern(all->options, true, pattern))
+        return;
+    char *name = strrchr(pattern, '/') + 1, *open_part = strchr(name, '*'), *close_part = strrchr(name, '*') + 1;
+    size_t folder = (size_t)(name - pattern);
+    memcpy(path, pattern, folder);
+    path[folder] = '\0';
+    int file = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char *entries = file >= 0 ? hl_os_alloc(ROOM, 1) : NULL;
+    for (long got = 1; entries != NULL && got > 0;) {
+        got = syscall(SYS_getdents64, file, entries, ROOM);
+        for (long at = 0; at < got;) {
+            const struct entry *one = (const struct entry *)(entries + at);
+            at += one->length;
+            if (starts_and_ends(one->name, name, (size_t)(open_part - name), close_part) &&
+                hl_run_append(path + folder, path + sizeof path, one->name, strlen(one->name)) != NULL)
+                look_at_file(all);
+        }
+    }
+    hl_os_free(entries);
+    if (file >= 0)
+        (void)close(file);
+}
+
+/* --- words --- */
+
+static const char *size_text(uint64_t bytes, char text[HL_DIGITS_ROOM + 8])
+{
+    static const char *const units[] = {" B", " KiB", " MiB", " GiB", " TiB"};
+    uint64_t tenths = bytes * 10, unit = 0;
+    if (bytes > UINT64_MAX / 16)
+        return "very much";
+    for (; tenths >= 10240 && unit < 4; unit++)
+        tenths = (tenths + 512) / 1024;
+    char *at = hl_digits(text, tenths / 10, 10);
+    if (unit > 0)
+        at = hl_digits(stpcpy(at, "."), tenths % 10, 10);
+    strcpy(at, units[unit]);
+    return text;
+}
+
+static void say_files(const summary *all)
+{
+    char files[HL_DIGITS_ROOM], processes[HL_DIGITS_ROOM];
+    size_t count = all->processes.length / 4;
+    if (all->files < 2 || !hl_run_pattern(all->options, all->has_parts, pattern))
+        return;
+    (void)hl_digits(files, all->files, 10);
+    (void)hl_digits(processes, count, 10);
+    if (count == 1)
+        hl_run_say("heapledger: ", files, " files of this process: ", pattern, "\n", NULL);
+    else
+        hl_run_say("heapledger: ", files, " files of ", processes, " processes: ", pattern, "\n", NULL);
+}
+
+static void say_line(uint64_t bytes, const char *where, const char *number)
+{
+    char text[HL_DIGITS_ROOM + 8];
+    const char *size = size_text(bytes, text);
+    size_t length = strlen(size);
+    hl_run_say(&"            "[length < 12 ? length : 12], size, "  ", where, number[0] != '\0' ? ":" : "", number,
+               "\n", NULL);
+}
+
+static void say_lines(const summary *all, const hl_snapshot *snapshot)
+{
+    char size[HL_DIGITS_ROOM + 8], number[HL_DIGITS_ROOM];
+    hl_run_lines lines;
+    bool at_peak = snapshot->moment == HL_PEAK;
+    if (!hl_run_find_lines(snapshot, &lines))
+        return;
+    (void)hl_digits(number, all->merged, 10);
+    const char *when = at_peak ? " at the peak" : " at the end",
+               *several = at_peak ? " at the peaks of " : " at the ends of ";
+    if (all->merged > 1)
+        hl_run_say("heapledger: the lines that held most of ", size_text(snapshot->bytes, size), several, number,
+                   " processes:\n", NULL);
+    else
+        hl_run_say("heapledger: the lines that held most of ", size_text(snapshot->bytes, size), when, ":\n", NULL);
+    for (size_t i = 0; i < HL_RUN_LINES && lines.largest[i].bytes > 0; i++) {
+        const hl_location *location = hl_book_get_location(snapshot->book, lines.largest[i].line);
+        const hl_string *name = hl_book_get_string(snapshot->book, location->file);
+        (void)hl_digits(number, location->line, 10);
+        if (hl_run_append(path, path + sizeof path, name->bytes, name->length) != NULL)
+            say_line(lines.largest[i].bytes, path, number);
+    }
+}
+
+void hl_run_sum_up(const hl_run_options *options, const char *name)
+{
+    summary all = {.options = options};
+    hl_snapshot *merged = NULL;
+    if (hl_merge_open(NULL, &all.merge) != HL_OK)
+        all.merge = NULL;
+    look_at_files(&all);
+    hl_run_say("heapledger: written to ", name, "\n", NULL);
+    say_files(&all);
+    if (all.bytes > MOST_BYTES && hl_merge_open(NULL, &all.merge) == HL_OK) {
+        summary own = {.options = options, .merge = all.merge};
+        (void)hl_run_append(path, path + sizeof path, name, strlen(name));
+        look_at_file(&own);
+        all.merge = own.merge;
+        all.merged = own.merged;
+        hl_os_free(own.processes.bytes);
+    }
+    if (all.merge != NULL && hl_merge_finish(all.merge, &merged) == HL_OK) {
+        merged->moment = moment_of(options);
+        say_lines(&all, merged);
+        hl_snapshot_drop(merged);
+    }
+    stop_adding(&all);
+    hl_os_free(all.processes.bytes);
+}
