@@ -88,9 +88,10 @@ static void keep_reserve(void)
 
 static void give_up_reserve(void)
 {
-    if (reserve != NULL)
-        hl_os_unmap(reserve, reserve_bytes);
-    reserve = NULL;
+    void *pages = reserve;
+    reserve = NULL; /* first: another thread may fork now, and the child must not unmap what it has there later */
+    if (pages != NULL)
+        hl_os_unmap(pages, reserve_bytes);
 }
 
 /* --- writing a file --- */

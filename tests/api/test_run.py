@@ -297,6 +297,23 @@ def test_summary_charges_libraries_to_the_program(folder):
     assert f"20.0 MiB  {package / 'packed.py'}:2\n" in done.err
 
 
+def test_summary_of_very_much(folder):
+    """Where reading all files would take long, the lines are the first process's. Here the metadata are large."""
+    name = folder.script("""\
+        import subprocess, sys
+        large = bytes(7 << 20)
+        words = ["x" * 100_000] * 19
+        for _ in range(18):
+            subprocess.run([sys.executable, "child.py", *words])
+        """)
+    folder.script("larger = bytes(10 << 20)", "child.py")
+    lines = folder.traced(name).err.splitlines()
+    assert sum(path.stat().st_size for path in folder.files()) > 32 << 20
+    assert "heapledger: 19 files of 19 processes: " in lines[1]
+    assert re.fullmatch(r"heapledger: the lines that held most of 1\d\.\d MiB at the peak:", lines[2]), lines
+    assert lines[3].split()[0] == "7.0" and lines[3].endswith(f"{name}:2")
+
+
 @pytest.mark.parametrize(
     "template, pattern",
     [

@@ -82,8 +82,9 @@ class Case:
     name: str
     command: list
     application: str
-    stop: str  # a signal; empty: it ends by itself
+    stop: str  # a signal; empty: it ends by itself, or by a command
     processes: int  # that the server has at least
+    end: tuple = ()  # the words of a command for the interpreter that ends it
     before: str = ""  # a signal on which it replaces its workers
     group: bool = False  # the signal goes to all of them, as from a terminal
     asks: bool = False  # it is asked for files while it runs
@@ -217,6 +218,8 @@ def run_case(case, folder, tracer):
             wait_until(lambda: len(descendants(server.pid)) >= case.processes, "new workers")
             use(case, folder, port)
             seen |= descendants(server.pid)
+        if case.end:
+            subprocess.run([sys.executable, *case.end], cwd=folder, env=environment, check=True, timeout=DEADLINE)
         if case.stop:
             send_to(server.pid, getattr(signal, case.stop), case.group)
         status = server.wait(DEADLINE)

@@ -49,6 +49,8 @@ def cases():
     yield from each(usual, "celery-solo", solo, CELERY, 1, variables=ROOT_MAY)
     prefork = [*CELERY_WORKER, "--pool", "prefork", "--concurrency", "2"]
     yield from each(usual, "celery-prefork", prefork, CELERY, 3, variables=ROOT_MAY)
+    shutdown = ("-c", "import app; app.app.control.shutdown()")
+    yield from each([""], "celery-prefork-shutdown", prefork, CELERY, 3, variables=ROOT_MAY, end=shutdown)
     yield from each(["INT!", "QUIT!"], "runserver", RUNSERVER, DJANGO, 2, variables=SETTINGS)
     # The reloader leaves by sys.exit, from subprocess.run, which kills the server then.
     yield from each(["TERM"], "runserver", RUNSERVER, DJANGO, 2, variables=SETTINGS, killed=True)
