@@ -188,6 +188,28 @@ static PyObject *leave_at_exit(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+/* The C library's exit function. Python's own has run before, unless C code calls exit(), or the program has cleared the
+ * functions of atexit: then the interpreter, and the ledger with it, are gone. Other threads may still run. */
+static void leave_at_c_exit(void)
+{
+    enum { TRIES = 40, PAUSE = 5000 /* microseconds */ };
+    char name[PATH_MAX];
+    int error = 0;
+    hl_status status = HL_BUSY;
+    if (hl_run_has_left() || getpid() != hl_run_owner)
+        return;
+    if (!Py_IsInitialized()) {
+        hl_run_say("heapledger: nothing is written, because the program has cleared the functions of atexit\n", NULL);
+        return;
+    }
+    for (int i = 0; i < TRIES && status == HL_BUSY; i++) {
+        status = hl_run_write(true, "", name, &error);
+        if (status == HL_BUSY)
+            (void)usleep(PAUSE);
+    }
+    hl_run_tell(true, status == HL_BUSY ? HL_OK : status, status == HL_BUSY ? EBUSY : error, name);
+}
+
 /* Python's exit functions run newest first: ours is the oldest. The module is not left imported. */
 static void register_exit(void)
 {
@@ -219,6 +241,7 @@ static void imports_work(void)
     remember_executable();
     register_exit();
     hl_tracer_end_own_work(&outer);
+    (void)atexit(leave_at_c_exit);
     hl_run_catch_signals();
 }
 
