@@ -7,6 +7,7 @@
  * system calls, and numbers are put into words without the C library.
  */
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -30,47 +31,34 @@ typedef struct {
     const hl_run_options *options;
     hl_merge *merge; /* NULL: nothing is added up any more */
     size_t files, merged;
-    uint64_t bytes;
+    uint64_t bytes, most;
     bool has_parts;             /* there are files other than those of a process's end */
     hl_hlsnap_buffer processes; /* their numbers, four bytes each */
 } summary;
 
 /* --- one file --- */
 
-/* A file in memory; NULL: it cannot be read, or is empty. */
-static const uint8_t *map_file(const char *path, size_t *length)
+/* The process that has written the file, if it is one of this run; else 0. Its number and the run's id stand at the
+ * beginning of the metadata, before anything that a user has a say in, and those at the beginning of the file. Files of
+ * others, which may change at any moment, are not mapped. */
+static pid_t process_of(const summary *all, int file)
 {
-    struct stat facts;
-    void *bytes = MAP_FAILED;
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0)
-        return NULL;
-    if (fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size > 0)
-        bytes = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, file, 0);
-    (void)close(file);
-    *length = (size_t)facts.st_size;
-    return bytes == MAP_FAILED ? NULL : bytes;
-}
-
-/* The value of the process's number in the metadata of a file of this run; 0: it is of no file of this run. */
-static pid_t process_of(const summary *all, const uint8_t *bytes, size_t length)
-{
+    enum { ENOUGH = 1024 };
+    uint8_t bytes[ENOUGH];
     hl_hlsnap_buffer run = {0}, pid = {0};
     pid_t process = 0;
-    const uint8_t *meta = bytes + HL_HLSNAP_HEADER, *data = meta + HL_HLSNAP_SECTION_HEAD;
+    ssize_t length = pread(file, bytes, sizeof bytes, 0);
     if (length < HL_HLSNAP_HEADER + HL_HLSNAP_SECTION_HEAD || memcmp(bytes, HL_HLSNAP_MAGIC, 8) != 0 ||
-        memcmp(meta, "META", 4) != 0)
+        memcmp(bytes + HL_HLSNAP_HEADER, "META", 4) != 0)
         return 0;
-    uint64_t size = hl_hlsnap_get_fixed(meta + 4, 8);
     hl_plain_word(&run, "run");
     hl_plain_word(&run, all->options->id);
     hl_plain_word(&pid, "pid");
     hl_hlsnap_add_bytes(&pid, "i", 1);
-    if (!run.failed && !pid.failed && size <= length - (size_t)(data - bytes) &&
-        memmem(data, size, run.bytes, run.length) != NULL) {
-        const uint8_t *at = memmem(data, size, pid.bytes, pid.length); /* before anything that a user has a say in */
+    if (!run.failed && !pid.failed && memmem(bytes, (size_t)length, run.bytes, run.length) != NULL) {
+        const uint8_t *at = memmem(bytes, (size_t)length, pid.bytes, pid.length);
         const uint8_t *number = at != NULL ? at + pid.length : NULL;
-        if (number != NULL && number[0] <= 4 && (size_t)(data + size - number) > number[0])
+        if (number != NULL && number[0] <= 4 && bytes + length - number > number[0])
             process = (pid_t)hl_hlsnap_get_fixed(number + 1, number[0]);
     }
     hl_os_free(run.bytes);
@@ -94,7 +82,12 @@ static void stop_adding(summary *all)
     all->merge = NULL;
 }
 
-static hl_status add_snapshot(hl_merge *merge, const uint8_t *bytes, size_t length, hl_moment moment)
+static hl_moment moment_of(const hl_run_options *options)
+{
+    return options->peak ? HL_PEAK : HL_LIVE;
+}
+
+static hl_status add_content(hl_merge *merge, const uint8_t *bytes, size_t length, hl_moment moment)
 {
     hl_hlsnap_content content;
     hl_hlsnap_error error;
@@ -109,32 +102,41 @@ static hl_status add_snapshot(hl_merge *merge, const uint8_t *bytes, size_t leng
     return status;
 }
 
-static hl_moment moment_of(const hl_run_options *options)
+/* Add up what a process wrote at its end. */
+static void add_file(summary *all, int file)
 {
-    return options->peak ? HL_PEAK : HL_LIVE;
+    struct stat facts;
+    if (all->merge == NULL || fstat(file, &facts) != 0)
+        return;
+    size_t length = (size_t)facts.st_size;
+    all->bytes += length;
+    void *bytes = all->bytes <= all->most ? mmap(NULL, length, PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
+    hl_status status = HL_NO_MEMORY;
+    if (bytes != MAP_FAILED) {
+        status = add_content(all->merge, bytes, length, moment_of(all->options));
+        (void)munmap(bytes, length);
+    }
+    if (status == HL_OK)
+        all->merged++;
+    else
+        stop_adding(all);
 }
 
 /* The file whose name is `path`. */
 static void look_at_file(summary *all)
 {
-    size_t length;
-    const uint8_t *bytes = map_file(path, &length);
-    pid_t process = bytes != NULL ? process_of(all, bytes, length) : 0;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    pid_t process = file >= 0 ? process_of(all, file) : 0;
     if (process != 0) {
         all->files++;
         count_process(all, process);
         bool is_last = hl_run_file_name(all->options, process, "", other) && strcmp(path, other) == 0;
         all->has_parts |= !is_last;
-        all->bytes += is_last ? length : 0;
-        if (is_last && all->merge != NULL) {
-            if (all->bytes > MOST_BYTES || add_snapshot(all->merge, bytes, length, moment_of(all->options)) != HL_OK)
-                stop_adding(all);
-            else
-                all->merged++;
-        }
+        if (is_last)
+            add_file(all, file);
     }
-    if (bytes != NULL)
-        (void)munmap((void *)(uintptr_t)bytes, length);
+    if (file >= 0)
+        (void)close(file);
 }
 
 /* --- all files --- */
@@ -170,7 +172,8 @@ static void look_at_files(summary *all)
         for (long at = 0; at < got;) {
             const struct entry *one = (const struct entry *)(entries + at);
             at += one->length;
-            if (starts_and_ends(one->name, name, (size_t)(open_part - name), close_part) &&
+            if ((one->type == DT_REG || one->type == DT_UNKNOWN) &&
+                starts_and_ends(one->name, name, (size_t)(open_part - name), close_part) &&
                 hl_run_append(path + folder, path + sizeof path, one->name, strlen(one->name)) != NULL)
                 look_at_file(all);
         }
@@ -244,24 +247,31 @@ static void say_lines(const summary *all, const hl_snapshot *snapshot)
     }
 }
 
+/* Instead of all processes' files, which are too long, this one's alone. */
+static void add_own(summary *all, const char *name)
+{
+    summary own = {.options = all->options, .most = UINT64_MAX};
+    if (hl_merge_open(NULL, &own.merge) != HL_OK)
+        return;
+    (void)hl_run_append(path, path + sizeof path, name, strlen(name));
+    look_at_file(&own);
+    hl_os_free(own.processes.bytes);
+    all->merge = own.merge;
+    all->merged = own.merged;
+}
+
 void hl_run_sum_up(const hl_run_options *options, const char *name)
 {
-    summary all = {.options = options};
+    summary all = {.options = options, .most = MOST_BYTES};
     hl_snapshot *merged = NULL;
     if (hl_merge_open(NULL, &all.merge) != HL_OK)
         all.merge = NULL;
     look_at_files(&all);
     hl_run_say("heapledger: written to ", name, "\n", NULL);
     say_files(&all);
-    if (all.bytes > MOST_BYTES && hl_merge_open(NULL, &all.merge) == HL_OK) {
-        summary own = {.options = options, .merge = all.merge};
-        (void)hl_run_append(path, path + sizeof path, name, strlen(name));
-        look_at_file(&own);
-        all.merge = own.merge;
-        all.merged = own.merged;
-        hl_os_free(own.processes.bytes);
-    }
-    if (all.merge != NULL && hl_merge_finish(all.merge, &merged) == HL_OK) {
+    if (all.bytes > all.most)
+        add_own(&all, name);
+    if (all.merge != NULL && all.merged > 0 && hl_merge_finish(all.merge, &merged) == HL_OK) {
         merged->moment = moment_of(options);
         say_lines(&all, merged);
         hl_snapshot_drop(merged);

@@ -1,5 +1,6 @@
 """What `heapledger run` says at the end: which files there are, and which lines of the program held most."""
 
+import os
 import re
 
 import pytest
@@ -144,3 +145,21 @@ def test_closing_words_do_not_command_the_terminal(folder):
     assert r"written to " in done.err and r"/x\x1b[2J\x0a\x09.hlsnap" in done.err
     assert r"/a\x1b[31m\x0ab\xff.py:1" in done.err
     assert "\x1b" not in done.err and all(line.startswith(("heapledger: ", "  ")) for line in done.err.splitlines())
+
+
+def test_file_that_cannot_be_read_back(folder):
+    """A device, a pipe: there is nothing to say but where it went."""
+    assert folder.traced("-c", "pass", options=["-o", "/dev/null"]).err == "heapledger: written to /dev/null\n"
+
+
+def test_files_that_others_are_writing(folder):
+    """A name that everything matches: what is not of this run is left alone, whatever it is."""
+    (folder.path / "empty").touch()
+    (folder.path / "short").write_bytes(b"\x89HLS\r\n\x1a\n")
+    (folder.path / "folder").mkdir()
+    os.mkfifo(folder.path / "fifo")
+    name = folder.script("kept = bytes(3 << 20)")
+    for _ in range(2):
+        lines = folder.traced(name, options=["-o", "%p"]).err.splitlines()
+        assert lines[1].startswith("heapledger: the lines that held most of ")
+        assert lines[2].endswith(f"3.0 MiB  {folder.path / name}:1")
