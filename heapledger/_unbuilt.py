@@ -5,7 +5,6 @@ import os
 import platform
 import re
 
-
 NO_TLS = (
     ": other libraries have used up the C library's reserve; import heapledger before them, or run the program with "
     "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=2048"

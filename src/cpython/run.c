@@ -151,11 +151,9 @@ void hl_run_tell(bool in_signal_handler, hl_status status, int error, const char
     if (status == HL_OK && error != 0) {
         hl_run_say_failure(name, error);
     } else if (status == HL_OK && speaks) {
-        if (in_signal_handler)
-            hl_os_enter_signal_handler();
+        hl_os_use_pages(in_signal_handler);
         hl_run_sum_up(&hl_run_given, name);
-        if (in_signal_handler)
-            hl_os_leave_signal_handler();
+        hl_os_use_pages(false);
     } else if (speaks) {
         hl_run_say("heapledger: the program has stopped tracing: nothing is written\n", NULL);
     }

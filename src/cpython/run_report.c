@@ -66,7 +66,7 @@ uint8_t *hl_run_metadata(const hl_snapshot *first, const hl_tracer_facts *facts,
     hl_hlsnap_buffer to = {0};
 
     clock_gettime(CLOCK_REALTIME, &now);
-    hl_plain_dict(&to, 17);
+    hl_plain_dict(&to, 18);
     put_text(&to, "heapledger", HL_VERSION);
     put_int(&to, "time", (int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
     put_text(&to, "host", uname(&system) == 0 ? system.nodename : "");
