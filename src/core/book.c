@@ -12,7 +12,7 @@ enum {
     MOST_STRINGS = (1 << 22) - 1,
     MOST_LOCATIONS = (1 << 23) - 1,
     MOST_STACKS = (1 << 24) - 1,
-    MOST_PRIVATE = (1 << 30) - 1, /* of each: nothing is reserved for them */
+    MOST_PRIVATE = (1 << 30) - 1, /* of each */
     MOST_REFS = 1 << 30,          /* of a string or location that is found again */
 };
 /* The references of a location are below 2^32: MOST_REFS, one for each frame, one for each location of its line. Those
@@ -30,13 +30,10 @@ hl_status hl_book_new(bool stable, hl_book **book)
     made->holders = 1;
     made->pin_clock = 1;
     made->seed = stable ? 0 : hl_os_random() | 1;
+    hl_table_open(&made->strings, sizeof(hl_string), stable ? MOST_STRINGS : MOST_PRIVATE, stable);
+    hl_table_open(&made->locations, sizeof(hl_location), stable ? MOST_LOCATIONS : MOST_PRIVATE, stable);
+    hl_table_open(&made->stacks, sizeof(hl_stack), stable ? MOST_STACKS : MOST_PRIVATE, stable);
     hl_status status = hl_pool_new(&made->pool);
-    if (status == HL_OK)
-        status = hl_table_open(&made->strings, sizeof(hl_string), stable ? MOST_STRINGS : MOST_PRIVATE, stable);
-    if (status == HL_OK)
-        status = hl_table_open(&made->locations, sizeof(hl_location), stable ? MOST_LOCATIONS : MOST_PRIVATE, stable);
-    if (status == HL_OK)
-        status = hl_table_open(&made->stacks, sizeof(hl_stack), stable ? MOST_STACKS : MOST_PRIVATE, stable);
     if (status == HL_OK)
         *book = made;
     else

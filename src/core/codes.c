@@ -16,16 +16,10 @@ static uint32_t hash_address(uintptr_t address)
 hl_status hl_codes_open(hl_codes *codes)
 {
     *codes = (hl_codes){.generation = 1, .round = HL_CODES_ROUND};
-    hl_status status = hl_table_open(&codes->codes, sizeof(hl_code), MOST_CODES, true);
-    if (status == HL_OK)
-        status = hl_table_open(&codes->instructions, sizeof(hl_instruction), MOST_INSTRUCTIONS, true);
-    if (status == HL_OK) {
-        codes->recent = hl_os_map(RECENT_BYTES);
-        status = codes->recent == NULL ? HL_NO_MEMORY : HL_OK;
-    }
-    if (status != HL_OK)
-        hl_codes_close(codes);
-    return status;
+    hl_table_open(&codes->codes, sizeof(hl_code), MOST_CODES, false);
+    hl_table_open(&codes->instructions, sizeof(hl_instruction), MOST_INSTRUCTIONS, false);
+    codes->recent = hl_os_map(RECENT_BYTES);
+    return codes->recent == NULL ? HL_NO_MEMORY : HL_OK;
 }
 
 void hl_codes_close(hl_codes *codes)
@@ -127,7 +121,7 @@ void hl_codes_forget(hl_codes *codes, hl_book *book, uintptr_t address)
 
 void hl_codes_forget_all(hl_codes *codes, hl_book *book)
 {
-    for (hl_code_id id = 1; id <= codes->codes.used; id++)
+    for (hl_code_id id = 1; (id = hl_table_seek(&codes->codes, id)) != 0; id++)
         if (hl_codes_at(codes, id)->address != 0)
             forget(codes, book, id);
 }

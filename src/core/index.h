@@ -2,12 +2,25 @@
  *
  *     heads[bucket] -> id -> links[id].next -> ... -> 0          items[id]: the thing itself
  *
- * The hash side is Litwin's linear hashing: an insertion that makes the table too full splits one bucket, so growth
- * never stops the world and the longest pause is one chain. Items keep their id for life; a removed id is reused.
- * Id 0 is never used.
+ * The hash side is Litwin's linear hashing: an insertion that makes the table too full splits one bucket, and removals
+ * that make it too empty join a few again, so neither growth nor decline stops the world and the longest pause is one
+ * chain. Items keep their id for life; a removed id is reused. Id 0 is never used.
  *
- * Threading: the owner's lock for everything that changes the table. Items of a `stable` table never move, so an item
- * whose id was obtained under the lock may be read without it as long as it is not removed.
+ * Ids come in spans of 1,024, whose items and links fill whole pages:
+ *
+ *     span:  | used ids and removed ones (list `free`) | ids not handed out yet (from `fresh` on) |
+ *
+ * A span is full, or in one of three lists: partial (some ids in use), warm (none), cold (none, and its memory was given
+ * back). New ids are taken from a partial span if there is one, so that the others can become empty; and in ascending
+ * order from 1 on as long as nothing is removed.
+ *
+ * Items may count their lives, in a field of their own: how often their id was removed. That number never falls, though
+ * the memory it was in is given back: a cold span remembers the greatest of its items and begins there.
+ *
+ * A movable table has its items in one array, which moves when it grows. A stable one has them in segments, which do not
+ * move: an item whose id was obtained under the owner's lock may be read without it as long as it is not removed.
+ *
+ * Threading: the owner's lock for everything else.
  */
 #ifndef HL_INDEX_H
 #define HL_INDEX_H
@@ -16,40 +29,77 @@
 
 #include "region.h"
 
+enum { HL_TABLE_SPAN = 1 << 10, HL_TABLE_SEGMENT = 1 << 14 };
+
+/* In its last life an item stays for ever: the owner must not remove it. */
+enum { HL_MOST_LIVES = (1 << 16) - 1 };
+
 typedef struct {
     uint32_t hash;
-    uint32_t next; /* next id in the bucket's chain, or in the list of free ids; 0 at the end */
+    uint32_t next; /* next id in the bucket's chain, or in the span's list of removed ids; 0 at the end */
 } hl_link;
 
 typedef struct {
-    hl_region items; /* item_size bytes each */
+    uint32_t next, previous; /* in its list: numbers of spans, which begin with 1; 0 at the ends */
+    uint32_t free;           /* list of removed ids */
+    uint32_t lives;          /* with which the ids from `fresh` on begin */
+    uint16_t used;           /* ids in use */
+    uint16_t fresh;          /* the first id that was not handed out since the span was cold, less the span's first */
+    bool cold;
+} hl_span;
+
+typedef struct {
+    char **segments; /* HL_TABLE_SEGMENT items each; NULL in a movable table */
+    hl_region items; /* item_size bytes each; empty in a stable table */
     hl_region links; /* hl_link each */
     hl_region heads; /* uint32_t each */
+    hl_region spans; /* hl_span each */
     uint32_t item_size;
+    uint32_t lives_at; /* where in an item its lives are, a uint32_t; 0: they are not counted */
     uint32_t most;     /* greatest id that may be used */
-    uint32_t used;     /* greatest id ever used */
+    uint32_t used;     /* no id in use is greater */
     uint32_t count;    /* items in the table */
-    uint32_t free_ids; /* list of removed ids */
     uint32_t buckets;  /* in use, at least 1 once anything is stored */
-    uint32_t level;    /* 2^level <= buckets < 2^(level+1) */
+    uint32_t level;    /* 2^level < buckets <= 2^(level+1), from 2 buckets on */
+    uint32_t span_count;
+    uint32_t partial, warm, cold; /* the first span of each list; 0: none */
+    uint32_t warm_count;
+    bool stable;
 } hl_table;
 
-/* `most` ids of `item_size` bytes; `stable` reserves addresses for all of them (fewer when the system refuses). */
-hl_status hl_table_open(hl_table *table, uint32_t item_size, uint32_t most, bool stable) HL_MUST_USE;
+/* `most` ids of `item_size` bytes. Nothing is allocated before the first item. */
+void hl_table_open(hl_table *table, uint32_t item_size, uint32_t most, bool stable);
 void hl_table_close(hl_table *table);
-/* A new item under `hash`; the caller fills it at once. It holds zeros, or what the id's last holder left. */
+/* A new item under `hash`; the caller fills it at once. But for its lives it holds zeros, or what the id's last holder
+ * left. */
 hl_status hl_table_add(hl_table *table, uint32_t hash, uint32_t *id) HL_MUST_USE;
+/* What the item holds may be zeros from now on. */
 void hl_table_remove(hl_table *table, uint32_t id);
+/* Bytes of memory, within a page or two for each region. */
 size_t hl_table_memory(const hl_table *table);
 
 static inline void *hl_table_at(const hl_table *table, uint32_t id)
 {
-    return (char *)table->items.base + (size_t)id * table->item_size;
+    if (table->segments == NULL)
+        return table->items.base + (size_t)id * table->item_size;
+    return table->segments[id / HL_TABLE_SEGMENT] + (size_t)(id % HL_TABLE_SEGMENT) * table->item_size;
 }
 
 static inline const hl_link *hl_table_link(const hl_table *table, uint32_t id)
 {
     return (const hl_link *)(const void *)table->links.base + id;
+}
+
+/* The first id from `id` on that may be in use; 0: there is none.
+ *     for (uint32_t id = 1; (id = hl_table_seek(t, id)) != 0; id++)
+ * passes by all items and skips the spans without any, not each id that is not in use. */
+uint32_t hl_table_seek_span(const hl_table *table, uint32_t id);
+
+static inline uint32_t hl_table_seek(const hl_table *table, uint32_t id)
+{
+    if (HL_UNLIKELY(id > table->used))
+        return 0;
+    return HL_LIKELY(id % HL_TABLE_SPAN > 1) ? id : hl_table_seek_span(table, id);
 }
 
 /* The first id in the chain of `hash`, or 0. Walk with

@@ -20,14 +20,11 @@ hl_status hl_ledger_open(hl_ledger *ledger, uint32_t nframe, uint32_t era)
 {
     *ledger = (hl_ledger){.nframe = nframe, .era = era, .epoch = 1, .origins = {.count = 1}};
     ledger->origins.ids[0] = hl_os_random();
+    hl_table_open(&ledger->side, sizeof(side_entry), MOST_SIDE, false);
+    hl_sites_open(&ledger->sites, HL_MAP_MOST_SITES, nframe == 1 ? HL_HAND_STEPS_AT_ONE_FRAME : HL_HAND_STEPS);
     hl_status status = hl_book_new(true, &ledger->book);
     if (status == HL_OK)
         status = hl_map_open(&ledger->map);
-    if (status == HL_OK)
-        status = hl_table_open(&ledger->side, sizeof(side_entry), MOST_SIDE, true);
-    if (status == HL_OK)
-        status =
-            hl_sites_open(&ledger->sites, HL_MAP_MOST_SITES, nframe == 1 ? HL_HAND_STEPS_AT_ONE_FRAME : HL_HAND_STEPS);
     if (status == HL_OK)
         status = hl_codes_open(&ledger->codes);
     if (status == HL_OK)
@@ -292,7 +289,7 @@ const char *hl_ledger_validate(const hl_ledger *ledger)
         return "no memory to validate";
     hl_map_each(&ledger->map, count_block, blocks);
     uint64_t in_side = 0;
-    for (uint32_t id = 1; id <= ledger->side.used; id++) {
+    for (uint32_t id = 1; (id = hl_table_seek(&ledger->side, id)) != 0; id++) {
         const side_entry *entry = hl_table_at(&ledger->side, id);
         if (entry->site != 0 && side_find(ledger, entry->address, entry->domain) == id) {
             blocks[entry->site]++;

@@ -30,7 +30,7 @@ void hl_ledger_allocated(const hl_ledger *ledger, uint64_t *bytes, uint64_t *blo
 {
     *bytes = ledger->sites.retired_bytes;
     *blocks = ledger->sites.retired_blocks;
-    for (hl_site_id id = 1; id <= ledger->sites.table.used; id++) {
+    for (hl_site_id id = 1; (id = hl_table_seek(&ledger->sites.table, id)) != 0; id++) {
         const hl_site *site = hl_sites_at(&ledger->sites, id);
         if (!hl_site_is_shown(site))
             continue;
@@ -81,7 +81,7 @@ static void copy_sites(const hl_ledger *ledger, hl_moment moment, hl_snapshot *s
 {
     size_t rows = 0;
     uint64_t blocks = 0, bytes = 0;
-    for (hl_site_id id = 1; id <= ledger->sites.table.used; id++) {
+    for (hl_site_id id = 1; (id = hl_table_seek(&ledger->sites.table, id)) != 0; id++) {
         const hl_site *site = hl_sites_at(&ledger->sites, id);
         uint64_t count = hl_site_is_shown(site) ? count_at(site, moment, ledger->epoch) : 0;
         if (count == 0)
@@ -161,7 +161,7 @@ hl_status hl_ledger_fill_growth(hl_ledger *ledger, hl_moment moment, const hl_si
     if (status != HL_OK)
         return status;
     size_t rows = 0;
-    for (hl_site_id id = 1; id <= ledger->sites.table.used; id++) {
+    for (hl_site_id id = 1; (id = hl_table_seek(&ledger->sites.table, id)) != 0; id++) {
         const hl_site *site = hl_sites_at(&ledger->sites, id);
         if (!hl_site_is_shown(site))
             continue;

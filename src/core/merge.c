@@ -58,12 +58,9 @@ hl_status hl_merge_open(hl_merge *beside, hl_merge **merge)
         made->book = hl_book_hold(beside->book);
     else
         status = hl_book_new(false, &made->book);
-    if (status == HL_OK)
-        status = hl_table_open(&made->sums, sizeof(sum), MOST_IDS, false);
-    if (status == HL_OK)
-        status = hl_table_open(&made->claims, sizeof(claim), MOST_IDS, false);
-    if (status == HL_OK)
-        status = hl_table_open(&made->apart, sizeof(uint64_t), MOST_IDS, false);
+    hl_table_open(&made->sums, sizeof(sum), MOST_IDS, false);
+    hl_table_open(&made->claims, sizeof(claim), MOST_IDS, false);
+    hl_table_open(&made->apart, sizeof(uint64_t), MOST_IDS, false);
     if (status == HL_OK)
         *merge = made;
     else

@@ -1,10 +1,11 @@
-/* region.h: an array that grows, in pages of its own.
+/* region.h: an array that grows, in pages of its own, and moves when it does.
  *
- * A stable region reserves its addresses up front and obtains memory as it grows, so its elements never move: readers
- * need no lock. Where the system refuses the reservation (ulimit -v, strict overcommit) a smaller one is made and the
- * region is full earlier. A movable region reserves nothing and is remapped when it grows.
+ * A region of zeros is empty. It has addresses for what it holds and a quarter more, so that a program that rations its
+ * addresses (RLIMIT_AS) keeps the rest; memory comes with the first touch of a page. Growing moves page tables, not bytes.
  *
- * Threading: none of its own; the owner's lock covers growth.
+ * Nobody may keep an address in a region across a call that lets it grow. What must not move is in segments (index.h).
+ *
+ * Threading: none of its own; the owner's lock.
  */
 #ifndef HL_REGION_H
 #define HL_REGION_H
@@ -13,20 +14,18 @@
 
 typedef struct {
     char *base;
-    size_t reserved;  /* bytes of addresses; equal to `committed` in a movable region */
-    size_t committed; /* bytes of memory, zeroed when new */
-    bool stable;
+    size_t bytes; /* of addresses, zeroed when new */
 } hl_region;
 
-/* `most` bytes at the most, `least` at the least (stable only). */
-hl_status hl_region_open(hl_region *region, size_t most, size_t least, bool stable) HL_MUST_USE;
 void hl_region_close(hl_region *region);
-/* Make the first `bytes` bytes usable. HL_FULL past the reservation. */
+/* Make the first `bytes` bytes usable. */
 hl_status hl_region_grow(hl_region *region, size_t bytes) HL_MUST_USE;
+/* Give back what is beyond the first `bytes` bytes, if that is much. */
+void hl_region_shrink(hl_region *region, size_t bytes);
 
 static inline hl_status hl_region_ensure(hl_region *region, size_t bytes)
 {
-    return HL_LIKELY(bytes <= region->committed) ? HL_OK : hl_region_grow(region, bytes);
+    return HL_LIKELY(bytes <= region->bytes) ? HL_OK : hl_region_grow(region, bytes);
 }
 
 #endif

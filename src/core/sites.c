@@ -2,10 +2,11 @@
 
 #include "sites.h"
 
-hl_status hl_sites_open(hl_sites *sites, uint32_t most, uint32_t steps)
+void hl_sites_open(hl_sites *sites, uint32_t most, uint32_t steps)
 {
     *sites = (hl_sites){.few = HL_FEW_SITES, .steps = steps};
-    return hl_table_open(&sites->table, sizeof(hl_site), most, true);
+    hl_table_open(&sites->table, sizeof(hl_site), most, false);
+    sites->table.lives_at = offsetof(hl_site, life);
 }
 
 void hl_sites_close(hl_sites *sites)
@@ -33,8 +34,8 @@ static void reclaim(hl_sites *sites, hl_book *book, hl_site_id id)
         sites->retired_bytes += site->allocated * site->size;
         hl_book_release_stack(book, site->stack);
     }
+    *site = (hl_site){.life = site->life};
     hl_table_remove(&sites->table, id);
-    *site = (hl_site){.life = site->life + 1};
 }
 
 static void move_hand(hl_sites *sites, hl_book *book, uint64_t epoch)

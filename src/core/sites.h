@@ -28,9 +28,6 @@ enum { HL_FEW_SITES = 4096, HL_FEW_COUNTED_SITES = 1 << 18 };
  * would lose their sites before they come back to them. With a frame limit of 1 they are at few places. */
 enum { HL_HAND_STEPS = 4, HL_HAND_STEPS_AT_ONE_FRAME = 16 };
 
-/* In its last life a site stays for ever. */
-enum { HL_MOST_LIVES = (1 << 16) - 1 };
-
 /* What a site is; bits, so that several are asked at once. */
 enum {
     HL_SITE_IN_USE = 1,
@@ -48,7 +45,7 @@ typedef struct {
     uint32_t next;      /* the site that was looked for after this one, the last time; 0: not known */
     hl_stack_id stack;  /* 0: a hidden site, in no snapshot */
     uint32_t domain;
-    uint32_t life;  /* how often this id was reclaimed: see HL_MOST_LIVES. A cache remembers it with the id */
+    uint32_t life;  /* how often this id was reclaimed: see index.h. A cache remembers it with the id */
     uint8_t origin; /* whose ledger made it: an index into the ledger's origins */
     uint8_t cut;    /* of its blocks' pages: see hl_map_cut */
     uint8_t is;     /* HL_SITE_IN_USE and others */
@@ -66,7 +63,7 @@ typedef struct {
     uint64_t retired_bytes;
 } hl_sites;
 
-hl_status hl_sites_open(hl_sites *sites, uint32_t most, uint32_t steps) HL_MUST_USE;
+void hl_sites_open(hl_sites *sites, uint32_t most, uint32_t steps);
 void hl_sites_close(hl_sites *sites);
 
 static inline hl_site *hl_sites_at(const hl_sites *sites, hl_site_id id)

@@ -412,8 +412,7 @@ hl_status hl_tree_open(const hl_snapshot *const *snapshots, size_t count, bool j
     tree->sums = hl_os_alloc(count, sizeof *tree->sums);
     work.ends = hl_os_alloc(count, sizeof *work.ends);
     hl_status status = tree->sums != NULL && work.ends != NULL ? hl_book_new(false, &tree->book) : HL_NO_MEMORY;
-    if (status == HL_OK)
-        status = hl_table_open(&work.nodes, sizeof(node), MOST_NODES, false);
+    hl_table_open(&work.nodes, sizeof(node), MOST_NODES, false);
     for (size_t i = 0; i < count && status == HL_OK; i++)
         if (snapshots[i] != NULL)
             status = add_snapshot(&work, snapshots[i], &work.ends[i]);

@@ -7,7 +7,7 @@ hl_status hl_window_new(hl_site_id room, hl_window **window)
     hl_window *made = hl_os_alloc(1, sizeof *made);
     if (made == NULL)
         return HL_NO_MEMORY;
-    made->before = hl_os_resize(NULL, room, sizeof *made->before);
+    made->before = hl_os_alloc(room, sizeof *made->before); /* ids that are passed by stay at zero */
     if (made->before == NULL) {
         hl_os_free(made);
         return HL_NO_MEMORY;
@@ -84,7 +84,7 @@ hl_status hl_window_reset_peak(hl_ledger *ledger, hl_snapshot *stretch, size_t r
 
 static void count_sites(const hl_sites *sites, hl_window *window)
 {
-    for (hl_site_id id = 1; id <= sites->table.used; id++) {
+    for (hl_site_id id = 1; (id = hl_table_seek(&sites->table, id)) != 0; id++) {
         const hl_site *site = hl_sites_at(sites, id);
         window->before[id] =
             (hl_site_counts){.live = hl_site_live(site), .allocated = site->allocated, .life = site->life};

@@ -422,7 +422,7 @@ def test_other_allocators(allocator):
 
 
 def test_little_address_space():
-    """Reservations are refused under ulimit -v: smaller tables, not a failure."""
+    """Under ulimit -v the tables are as large as they need to be."""
     run("""
         import resource, heapledger
         resource.setrlimit(resource.RLIMIT_AS, (400 << 20, 400 << 20))
@@ -459,6 +459,42 @@ def test_no_address_space_left():
         heapledger.start()
         heapledger.stop()
     """)
+
+
+def test_a_program_that_lowers_its_own_address_limit():
+    """It has about as many allocations left as without us: we take addresses for what we hold, no more."""
+    left = {}
+    for engine in ("none", "heapledger"):
+        answer = run(
+            """
+            import resource, sys, heapledger
+
+            def addresses():
+                with open("/proc/self/statm") as file:
+                    return int(file.read().split()[0]) * resource.getpagesize()
+
+            kept, made = [None] * 5000, 0
+            before = addresses()
+            if sys.argv[1] == "heapledger":
+                heapledger.start(25)
+            taken = addresses() - before
+            resource.setrlimit(resource.RLIMIT_AS, (before + (64 << 20),) * 2)
+            try:
+                while True:
+                    kept[made] = bytearray(100_000)
+                    made += 1
+            except MemoryError:
+                kept = None
+            if heapledger.is_tracing():
+                assert heapledger.lost_records() == 0
+                assert heapledger._validate() is None
+            print(made, taken)
+        """,
+            engine,
+        )
+        left[engine], taken = map(int, answer.split())
+        assert taken < 8 << 20
+    assert left["heapledger"] > 0.85 * left["none"] > 500
 
 
 def test_options_of_the_interpreter():
