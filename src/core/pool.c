@@ -6,7 +6,7 @@
  *     no list          every piece is in use: found again by masking the address of a freed piece
  *     empty            no piece is in use, any class may take it
  * A few empty chunks stay warm (keep their memory), so that a program that hovers around a chunk's edge does not pay a
- * system call each time.
+ * system call each time. A mapping whose chunks are all empty is given up, with the headers; the last one stays.
  */
 
 #include "pool.h"
@@ -25,12 +25,15 @@ enum {
 
 typedef struct chunk {
     struct chunk *next, *previous; /* in partial[class] or empty */
-    struct chunk *next_mapping;    /* links the first chunks of all mappings */
-    void *free_pieces;             /* freed and not reused, linked through their first word */
-    uint32_t fresh;                /* offset of the first piece never handed out */
-    uint32_t used;                 /* pieces in use */
-    uint32_t shift;                /* log2 of the pieces' size */
-    bool warm;                     /* empty, with its memory kept */
+    struct chunk *next_mapping;    /* links the first chunks of all mappings, as the next does */
+    struct chunk *previous_mapping;
+    void *free_pieces;    /* freed and not reused, linked through their first word */
+    uint32_t fresh;       /* offset of the first piece never handed out */
+    uint32_t used;        /* pieces in use */
+    uint32_t shift;       /* log2 of the pieces' size */
+    bool warm;            /* empty, with its memory kept */
+    uint8_t place;        /* in its mapping */
+    uint8_t empty_chunks; /* of the mapping that begins here */
 } chunk;
 
 _Static_assert(sizeof(chunk) <= HEADER, "a chunk's header fits before its first piece");
@@ -102,19 +105,50 @@ static chunk *fresh_chunk(hl_pool *pool)
         pool->fresh_count = CHUNKS_PER_MAPPING;
         chunk *first = (chunk *)(void *)pool->fresh;
         first->next_mapping = pool->mappings;
+        if (first->next_mapping != NULL)
+            first->next_mapping->previous_mapping = first;
         pool->mappings = first;
     }
     chunk *c = (chunk *)(void *)pool->fresh;
+    c->place = (uint8_t)(CHUNKS_PER_MAPPING - pool->fresh_count);
     pool->fresh += CHUNK;
     pool->fresh_count--;
     pool->bytes += CHUNK;
     return c;
 }
 
+static chunk *chunk_in(chunk *first, uint32_t place)
+{
+    return (chunk *)(void *)((char *)first + (size_t)CHUNK * place);
+}
+
+static chunk *first_of_mapping(chunk *c)
+{
+    return (chunk *)(void *)((char *)c - (size_t)CHUNK * c->place);
+}
+
+static void give_up_mapping(hl_pool *pool, chunk *first)
+{
+    for (uint32_t place = 0; place < CHUNKS_PER_MAPPING; place++) {
+        chunk *c = chunk_in(first, place);
+        take_out(&pool->empty, c);
+        pool->warm -= c->warm;
+        pool->bytes -= c->warm ? CHUNK : hl_os_page();
+    }
+    if (first->previous_mapping != NULL)
+        first->previous_mapping->next_mapping = first->next_mapping;
+    else
+        pool->mappings = first->next_mapping;
+    if (first->next_mapping != NULL)
+        first->next_mapping->previous_mapping = first->previous_mapping;
+    hl_os_unmap(first, (size_t)CHUNK * CHUNKS_PER_MAPPING);
+}
+
 static chunk *empty_chunk(hl_pool *pool)
 {
     chunk *c = pool->empty;
     take_out(&pool->empty, c);
+    first_of_mapping(c)->empty_chunks--;
     if (c->warm) {
         c->warm = false;
         pool->warm--;
@@ -141,16 +175,18 @@ static chunk *open_chunk(hl_pool *pool, uint32_t shift)
 static void close_chunk(hl_pool *pool, chunk *c)
 {
     take_out(&pool->partial[c->shift - SMALLEST_SHIFT], c);
-    if (pool->warm < MOST_WARM) {
-        c->warm = true;
-        pool->warm++;
-        push(&pool->empty, c);
-        return;
-    }
-    size_t page = hl_os_page();
-    hl_os_discard((char *)c + page, CHUNK - page);
-    pool->bytes -= CHUNK - page;
     push(&pool->empty, c);
+    chunk *first = first_of_mapping(c);
+    c->warm = pool->warm < MOST_WARM;
+    if (c->warm) {
+        pool->warm++;
+    } else {
+        size_t page = hl_os_page();
+        hl_os_discard((char *)c + page, CHUNK - page);
+        pool->bytes -= CHUNK - page;
+    }
+    if (++first->empty_chunks == CHUNKS_PER_MAPPING && (first->next_mapping != NULL || first->previous_mapping != NULL))
+        give_up_mapping(pool, first);
 }
 
 static uint32_t shift_for(size_t bytes)

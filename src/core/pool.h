@@ -3,7 +3,8 @@
  *     chunk (64 KB, aligned) = header | piece | piece | ...       all pieces of a chunk have one size
  *
  * A chunk whose last piece is freed gives its memory back to the system at once (all but its first page, which keeps
- * the header) and serves any size later. Larger requests are mapped one by one.
+ * the header) and serves any size later. Chunks are mapped sixteen at a time, and unmapped when all of them are empty.
+ * Larger requests are mapped one by one.
  *
  * Threading: none of its own; the owner's lock.
  */
