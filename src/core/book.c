@@ -137,7 +137,15 @@ hl_status hl_book_location(hl_book *book, hl_string_id file, uint32_t line, hl_s
     if (status != HL_OK)
         return status;
     hl_location *made = hl_table_at(&book->locations, *id);
-    *made = (hl_location){.file = file, .name = name, .line = line, .line_id = line_id == 0 ? *id : line_id, .refs = 1};
+    uint32_t content = hl_table_link(&book->strings, file)->hash * 31 + line;
+    if (name != 0)
+        content = content * 31 + hl_table_link(&book->strings, name)->hash;
+    *made = (hl_location){.file = file,
+                          .name = name,
+                          .line = line,
+                          .line_id = line_id == 0 ? *id : line_id,
+                          .refs = 1,
+                          .content = content};
     ((hl_string *)hl_table_at(&book->strings, file))->refs++;
     if (name != 0)
         ((hl_string *)hl_table_at(&book->strings, name))->refs++;
@@ -198,10 +206,14 @@ hl_status hl_book_stack_hashed(hl_book *book, uint64_t full_hash, const hl_locat
         return status;
     }
     memcpy(copy, locations, bytes);
-    for (uint32_t i = 0; i < depth; i++)
-        ((hl_location *)hl_table_at(&book->locations, locations[i]))->refs++;
-    *(hl_stack *)hl_table_at(&book->stacks, *id) =
-        (hl_stack){.locations = copy, .depth = depth, .total = total, .refs = 1, .born = book->pin_clock};
+    uint64_t content = depth;
+    for (uint32_t i = 0; i < depth; i++) {
+        hl_location *location = hl_table_at(&book->locations, locations[i]);
+        location->refs++;
+        content = content * HL_STACK_BASE + location->content;
+    }
+    *(hl_stack *)hl_table_at(&book->stacks, *id) = (hl_stack){
+        .locations = copy, .depth = depth, .total = total, .refs = 1, .born = book->pin_clock, .content = content};
     book->frames += depth;
     book->stirred = true;
     return HL_OK;
@@ -271,8 +283,9 @@ void hl_book_release_stack(hl_book *book, hl_stack_id id)
     book->limbo_last = id;
 }
 
-void hl_book_sweep(hl_book *book, uint32_t most)
+uint32_t hl_book_sweep(hl_book *book, uint32_t most)
 {
+    uint32_t swept = 0;
     hl_stack_id kept = 0; /* the first that stays: once it comes round again, all have been looked at */
     for (; most > 0 && book->limbo_first != 0 && book->limbo_first != kept; most--) {
         hl_stack_id id = book->limbo_first;
@@ -280,6 +293,7 @@ void hl_book_sweep(hl_book *book, uint32_t most)
         book->limbo_first = stack->limbo;
         if (!is_pinned(book, stack)) {
             forget_stack(book, id);
+            swept++;
             continue;
         }
         if (kept == 0)
@@ -291,6 +305,7 @@ void hl_book_sweep(hl_book *book, uint32_t most)
             ((hl_stack *)hl_table_at(&book->stacks, book->limbo_last))->limbo = id;
         book->limbo_last = id;
     }
+    return swept;
 }
 
 /* Pins. */

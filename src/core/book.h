@@ -37,6 +37,7 @@ typedef struct {
     uint32_t line;
     hl_location_id line_id; /* the representative of all locations with this file and line; itself, mostly */
     uint32_t refs;          /* stacks that name it (once per occurrence), plus explicit holders */
+    uint32_t content;       /* a hash of what it is, whatever ids its strings have */
 } hl_location;
 
 typedef struct {
@@ -46,7 +47,10 @@ typedef struct {
     uint32_t refs;             /* sites that name it */
     uint32_t limbo;            /* next stack that waits for its pins, 0 at the end */
     uint64_t born;             /* the book's pin clock when it was made: older pins do not name it */
-    uint64_t died;             /* the pin clock when its last site went; meaningful in limbo only */
+    union {
+        uint64_t died;    /* in limbo: the pin clock when its last site went */
+        uint64_t content; /* until then: a hash of what it is, whatever ids its locations have */
+    };
 } hl_stack;
 
 typedef struct {
@@ -108,8 +112,9 @@ extern hl_lock hl_book_pin_lock;
 uint64_t hl_book_pin(hl_book *book) HL_MUST_USE;
 void hl_book_pin_again(hl_book *book, uint64_t pin);
 void hl_book_unpin(hl_book *book, uint64_t pin);
-/* Reclaim up to `most` stacks whose pins are gone. Cheap when there are none. */
-void hl_book_sweep(hl_book *book, uint32_t most);
+/* Look at up to `most` stacks in limbo and reclaim those whose pins are gone; how many these were. Cheap when there are
+ * none. */
+uint32_t hl_book_sweep(hl_book *book, uint32_t most);
 
 /* Bytes of memory the book has obtained. */
 size_t hl_book_memory(const hl_book *book);

@@ -43,19 +43,33 @@ void hl_cache_clear(hl_cache *cache)
     cache->version = 0;
 }
 
+static void resize(hl_cache *cache, uint32_t log2)
+{
+    cache->missed = 0;
+    hl_cache_entry *entries = hl_os_map_dense(bytes_of(log2)); /* its places fill in any order */
+    if (entries == NULL)
+        return;
+    hl_os_unmap(cache->entries, bytes_of(cache->log2));
+    cache->entries = entries;
+    cache->log2 = log2;
+    cache->far = cache->log2 >= FAR;
+}
+
 void hl_cache_miss(hl_cache *cache, size_t sites)
 {
     uint32_t places = UINT32_C(1) << cache->log2;
     if (HL_LIKELY(sites < places || ++cache->missed < places / 2) || cache->log2 == cache->largest)
         return;
-    cache->missed = 0;
-    hl_cache_entry *entries = hl_os_map_dense(bytes_of(cache->log2 + STEP)); /* its places fill in any order */
-    if (entries == NULL)
-        return;
-    hl_os_unmap(cache->entries, bytes_of(cache->log2));
-    cache->entries = entries;
-    cache->log2 += STEP;
-    cache->far = cache->log2 >= FAR;
+    resize(cache, cache->log2 + STEP);
+}
+
+void hl_cache_shrink(hl_cache *cache, size_t sites)
+{
+    uint32_t log2 = cache->log2;
+    while (log2 > SMALLEST && sites <= (size_t)1 << log2 >> (STEP + 1)) /* it has room for twice as many then */
+        log2 -= STEP;
+    if (log2 != cache->log2)
+        resize(cache, log2);
 }
 
 void hl_cache_put(hl_cache *cache, const hl_key *key, hl_site_id site, uint32_t life, const hl_location_id *locations)

@@ -13,7 +13,8 @@
  *
  * The cache of stacks grows where there are more sites than places and it is the worse for it: sites that it could have
  * known are asked for and not found. Most programs have their sites from imports, and never ask again. A larger cache
- * begins empty: filling it again is spread over the misses to come, where moving the entries would be a pause.
+ * begins empty: filling it again is spread over the misses to come, where moving the entries would be a pause. So does
+ * the smaller one when most sites are gone.
  *
  * Threading: the ledger's lock.
  */
@@ -74,6 +75,8 @@ void hl_cache_clear(hl_cache *cache);
 size_t hl_cache_memory(const hl_cache *cache);
 /* One of `sites` sites was not found, though it is not new: grow if it is time, as far as memory can be had. */
 void hl_cache_miss(hl_cache *cache, size_t sites);
+/* There are only `sites` sites any more: a cache that is far too large for them gives its memory back, and begins empty. */
+void hl_cache_shrink(hl_cache *cache, size_t sites);
 
 static inline uint64_t hl_cache_hash(const hl_key *key)
 {

@@ -13,6 +13,10 @@ typedef struct {
 /* Less than any code object: only the smallest size a block may have matters to the map. */
 enum { CODE_BLOCK_SIZE = 64 };
 
+/* How far the hand goes when something has no room left. And when it goes round after memory was freed: in so many steps
+ * that about as many events complete a round, within limits. */
+enum { STEPS_FOR_ROOM = 64, FEWEST_STEPS = 64, MOST_STEPS = 1024, TIDIED_IN = 1024, TIDIED_FOR_NOTHING = 16 };
+
 /* Hidden sites have no stack; what would be their domain tells them apart. */
 enum { OLD_CODE = 1, OWN_WORK = 2 };
 
@@ -70,6 +74,12 @@ hl_site_id hl_ledger_site(hl_ledger *ledger, const hl_key *key)
     return site;
 }
 
+bool hl_ledger_make_room(hl_ledger *ledger)
+{
+    ledger->cache.version = 0; /* its stack may be reclaimed */
+    return hl_sites_sweep(&ledger->sites, ledger->book, ledger->epoch, STEPS_FOR_ROOM, true) != 0;
+}
+
 hl_site_id hl_ledger_own_site(hl_ledger *ledger, uint64_t size)
 {
     hl_site_id site;
@@ -77,6 +87,55 @@ hl_site_id hl_ledger_own_site(hl_ledger *ledger, uint64_t size)
     if (hl_sites_intern(&ledger->sites, ledger->book, 0, size, OWN_WORK, ledger->epoch, &site) != HL_OK)
         return 0;
     return site;
+}
+
+/* After memory was freed. */
+
+static void note_traced(hl_ledger *ledger)
+{
+    /* A program whose memory goes up and down all the time has its sites looked at in vain but once. */
+    uint64_t known = ledger->tidying.idly ? 2 * ledger->tidying.traced : ledger->tidying.traced;
+    if (ledger->traced > known)
+        ledger->tidying.traced = ledger->traced;
+}
+
+static bool is_time_to_tidy(const hl_ledger *ledger)
+{
+    const hl_tidying *tidying = &ledger->tidying;
+    return ledger->traced < tidying->traced - tidying->traced / 4 || ledger->peak > tidying->peak + tidying->peak / 4 ||
+           tidying->anew;
+}
+
+/* A few steps of the hand, until it has come by every site twice: the second time it takes those that are dead. */
+static void tidy_sites(hl_ledger *ledger)
+{
+    hl_tidying *tidying = &ledger->tidying;
+    const hl_table *table = &ledger->sites.table;
+    note_traced(ledger);
+    if (tidying->steps == 0) {
+        if (!is_time_to_tidy(ledger))
+            return;
+        tidying->steps = 2 * table->used;
+        tidying->reclaimed = 0;
+    }
+    uint32_t steps = table->used / TIDIED_IN;
+    steps = steps < FEWEST_STEPS ? FEWEST_STEPS : steps > MOST_STEPS ? MOST_STEPS : steps;
+    steps = steps < tidying->steps ? steps : tidying->steps;
+    tidying->reclaimed += hl_sites_sweep(&ledger->sites, ledger->book, ledger->epoch, steps, false);
+    tidying->steps -= steps;
+    ledger->cache.version = 0; /* its stack may be reclaimed */
+    if (tidying->steps != 0 && table->count > ledger->sites.few)
+        return;
+    *tidying = (hl_tidying){
+        .traced = ledger->traced, .peak = ledger->peak, .idly = tidying->reclaimed < table->count / TIDIED_FOR_NOTHING};
+    hl_cache_shrink(&ledger->cache, table->count);
+}
+
+/* Stacks that waited for a snapshot to go. As long as it is there, the first look tells. */
+static void tidy_limbo(hl_book *book)
+{
+    if (hl_book_sweep(book, 1) != 0)
+        (void)hl_book_sweep(book, FEWEST_STEPS);
 }
 
 /* The side table. */
@@ -171,6 +230,7 @@ void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32
         return;
     }
     count_new(ledger, site);
+    note_traced(ledger);
 }
 
 bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain)
@@ -179,6 +239,10 @@ bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain)
     if (site == 0)
         return false;
     count_out(ledger, address, site);
+    if (HL_UNLIKELY(ledger->sites.table.count > ledger->sites.few))
+        tidy_sites(ledger);
+    if (HL_UNLIKELY(ledger->book->limbo_first != 0))
+        tidy_limbo(ledger->book);
     return true;
 }
 
@@ -270,6 +334,8 @@ void hl_ledger_reset_peak(hl_ledger *ledger)
 {
     ledger->peak = ledger->traced;
     ledger->epoch++;
+    ledger->tidying.steps = 0; /* sites may be dead that were needed for the peak */
+    ledger->tidying.anew = true;
 }
 
 /* The validator. */

@@ -23,6 +23,16 @@
 
 typedef struct hl_window hl_window;
 
+/* Sites that died when memory was freed are reclaimed also if no new ones are made: see hl_ledger_leave. */
+typedef struct {
+    uint64_t traced; /* the most since the hand was last sent round, as far as was looked */
+    uint64_t peak;   /* when it was last sent round */
+    uint32_t steps;  /* that are left */
+    uint32_t reclaimed;
+    bool idly; /* it found next to nothing */
+    bool anew; /* it has to go round in any case */
+} hl_tidying;
+
 typedef struct {
     hl_book *book;
     hl_map map;
@@ -42,6 +52,7 @@ typedef struct {
     hl_snapshot *earlier_peak; /* the program's peak in stretches before this one; NULL: there is none */
     hl_window *windows;        /* those that are open */
     hl_snapshot *dropped;      /* snapshots to be freed by whoever gives the lock back, afterwards */
+    hl_tidying tidying;
 } hl_ledger;
 
 /* No lock needed: nobody else has the ledger yet, or any more. `era` as above; a closed ledger may be closed again. */
@@ -54,6 +65,10 @@ HL_INLINE hl_site_id hl_ledger_cached(hl_ledger *ledger, const hl_key *key);
  * the caller sets it. */
 hl_site_id hl_ledger_site(hl_ledger *ledger, const hl_key *key);
 
+/* Something has no room left. Reclaim some sites, with what only they name; false: there was none. Ids of sites without a
+ * block that the caller has are void. */
+bool hl_ledger_make_room(hl_ledger *ledger);
+
 /* The hidden site of the tracer's own blocks of `size` bytes. They are in the ledger, because a freelist may hand them to
  * the program later, but in no total and no snapshot. 0: no memory. */
 hl_site_id hl_ledger_own_site(hl_ledger *ledger, uint64_t size);
@@ -63,7 +78,9 @@ void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32
 /* The same in domain 0, under a site that is not hidden, where nothing need be made ready or closed for it. False: nothing
  * has changed. */
 HL_INLINE bool hl_ledger_enter_quickly(hl_ledger *ledger, uintptr_t address, hl_site_id site);
-/* Remove a block. False when it is not entered. */
+/* Remove a block. False when it is not entered. With the last block of a page and other rare events, among them a call of
+ * this for want of hl_ledger_leave_quickly, a few sites are looked at if there are many, and traced memory has fallen
+ * by a quarter or the peak has moved by as much: the dead among them are reclaimed. */
 bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain);
 /* The same in domain 0 where there is nothing else to be done, or no block. False: nothing has changed, and there may be
  * something to be done. */

@@ -2,9 +2,15 @@
 
 #include "sites.h"
 
+enum { MARKS = 1 << 16, MARKS_BYTES = MARKS * sizeof(uint16_t) };
+
+/* Rebirths are many from one in so many sites on; a few are chance. And for how many rounds a bound that was of no use is
+ * not tried again. */
+enum { MANY_REBORN = 16, CHANCE = 64, RESIGNED = 1024 };
+
 void hl_sites_open(hl_sites *sites, uint32_t most, uint32_t steps)
 {
-    *sites = (hl_sites){.few = HL_FEW_SITES, .steps = steps};
+    *sites = (hl_sites){.few = HL_FEW_SITES, .bound = HL_FEW_SITES, .steps = steps};
     hl_table_open(&sites->table, sizeof(hl_site), most, false);
     sites->table.lives_at = offsetof(hl_site, life);
 }
@@ -12,15 +18,95 @@ void hl_sites_open(hl_sites *sites, uint32_t most, uint32_t steps)
 void hl_sites_close(hl_sites *sites)
 {
     hl_table_close(&sites->table);
+    if (sites->marks != NULL)
+        hl_os_unmap(sites->marks, MARKS_BYTES);
+    sites->marks = NULL;
 }
 
-static bool is_dead(hl_site *site, uint64_t epoch)
+size_t hl_sites_memory(const hl_sites *sites)
+{
+    return hl_table_memory(&sites->table) + (sites->marks == NULL ? 0 : hl_os_resident(sites->marks, MARKS_BYTES));
+}
+
+void hl_sites_count(hl_sites *sites, bool counted)
+{
+    sites->counted = counted;
+    sites->few = counted ? HL_FEW_COUNTED_SITES : sites->bound;
+}
+
+/* Rebirths. */
+
+/* What a site and the one that is made in its place have in common. Ids may be others, and those of a stack that is gone
+ * may be another's. */
+static uint32_t hash_of(const hl_book *book, hl_stack_id stack, uint64_t size, uint32_t domain)
+{
+    return (uint32_t)hl_mix(size * 0x9e3779b97f4a7c15u ^ hl_book_get_stack(book, stack)->content ^ domain);
+}
+
+static uint16_t *mark_of(const hl_sites *sites, uint32_t hash)
+{
+    return sites->marks + hash / MARKS;
+}
+
+static uint16_t mark_for(uint32_t hash)
+{
+    return (uint16_t)(hash | 1); /* 0: no mark */
+}
+
+static void note_end(hl_sites *sites, const hl_book *book, const hl_site *site)
+{
+    if (sites->marks == NULL)
+        sites->marks = hl_os_map(MARKS_BYTES);
+    if (sites->marks == NULL)
+        return;
+    uint32_t hash = hash_of(book, site->stack, site->size, site->domain);
+    *mark_of(sites, hash) = mark_for(hash);
+}
+
+static void note_birth(hl_sites *sites, const hl_book *book, const hl_site *site)
+{
+    sites->made++;
+    if (sites->marks == NULL)
+        return;
+    uint32_t hash = hash_of(book, site->stack, site->size, site->domain);
+    if (*mark_of(sites, hash) != mark_for(hash))
+        return;
+    *mark_of(sites, hash) = 0;
+    sites->reborn++;
+}
+
+static void follow(hl_sites *sites)
+{
+    bool many = sites->reborn > CHANCE && sites->reborn > sites->made / MANY_REBORN;
+    if (sites->resigned > 0) {
+        sites->resigned--;
+    } else if (many && sites->bound == HL_MOST_FEW_SITES) {
+        sites->bound = HL_FEW_SITES; /* so many come round that the most is not enough: it would be for nothing */
+        sites->resigned = RESIGNED;
+    } else if (many) {
+        sites->bound *= 2;
+    } else if (sites->reborn == 0 && sites->bound > HL_FEW_SITES) {
+        sites->bound /= 2;
+    }
+}
+
+static void end_round(hl_sites *sites)
+{
+    follow(sites);
+    sites->made = sites->reborn = 0;
+    if (!sites->counted)
+        sites->few = sites->bound;
+}
+
+/* The hand. */
+
+static bool is_dead(hl_site *site, uint64_t epoch, bool pressed)
 {
     if (!(site->is & HL_SITE_IN_USE) || hl_site_live(site) != 0 || hl_site_at_peak(site, epoch) != 0 ||
         ((site->is & HL_SITE_HIDDEN) && (site->is & HL_SITE_HOLDS_CODE)) || site->life == HL_MOST_LIVES)
         return false;
     uint32_t allocated = (uint32_t)site->allocated;
-    if (site->seen == allocated)
+    if (site->seen == allocated || pressed)
         return true;
     site->seen = allocated;
     return false;
@@ -32,22 +118,33 @@ static void reclaim(hl_sites *sites, hl_book *book, hl_site_id id)
     if (!(site->is & HL_SITE_HIDDEN)) {
         sites->retired_blocks += site->allocated;
         sites->retired_bytes += site->allocated * site->size;
+        note_end(sites, book, site);
         hl_book_release_stack(book, site->stack);
     }
     *site = (hl_site){.life = site->life};
     hl_table_remove(&sites->table, id);
 }
 
-static void move_hand(hl_sites *sites, hl_book *book, uint64_t epoch)
+static bool is_at_rest(const hl_sites *sites, bool pressed)
 {
-    if (sites->table.used < sites->few)
-        return;
-    for (uint32_t step = 0; step < sites->steps; step++) {
-        sites->hand = sites->hand >= sites->table.used ? 1 : sites->hand + 1;
-        if (is_dead(hl_sites_at(sites, sites->hand), epoch))
+    return sites->table.count <= sites->few && !pressed;
+}
+
+uint32_t hl_sites_sweep(hl_sites *sites, hl_book *book, uint64_t epoch, uint32_t steps, bool pressed)
+{
+    uint32_t reclaimed = 0;
+    for (uint32_t step = 0; step < steps && !is_at_rest(sites, pressed); step++) {
+        sites->hand = hl_table_seek(&sites->table, sites->hand + 1);
+        if (sites->hand == 0) {
+            end_round(sites);
+            continue;
+        }
+        if (is_dead(hl_sites_at(sites, sites->hand), epoch, pressed)) {
             reclaim(sites, book, sites->hand);
+            reclaimed++;
+        }
     }
-    hl_book_sweep(book, sites->steps);
+    return reclaimed + hl_book_sweep(book, steps);
 }
 
 hl_status hl_sites_intern(hl_sites *sites, hl_book *book, hl_stack_id stack, uint64_t size, uint32_t domain,
@@ -64,7 +161,7 @@ hl_status hl_sites_intern(hl_sites *sites, hl_book *book, hl_stack_id stack, uin
             return HL_OK;
         }
     }
-    move_hand(sites, book, epoch);
+    (void)hl_sites_sweep(sites, book, epoch, sites->steps, false);
     hl_status status = hl_table_add(table, hash, id);
     if (status != HL_OK) {
         if (stack != 0)
@@ -79,5 +176,7 @@ hl_status hl_sites_intern(hl_sites *sites, hl_book *book, hl_stack_id stack, uin
                       .origin = sites->origin,
                       .cut = hl_map_cut(size),
                       .is = HL_SITE_IN_USE | (stack == 0 ? HL_SITE_HIDDEN : 0)};
+    if (stack != 0)
+        note_birth(sites, book, site);
     return HL_OK;
 }

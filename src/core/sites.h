@@ -5,9 +5,13 @@
  * an epoch saves the count it had. So the peak's count is `saved` if the site changed in this epoch, else that of now.
  *
  * A site with no live block that the peak does not need either is dead. Dead sites are reclaimed by a hand that goes
- * round the table a few steps whenever a site is made: no pause, and a program that makes no new sites pays nothing.
- * A dead site that was used since the hand last came by gets a second chance, so temporaries keep theirs. As long as
- * there are few sites nothing is reclaimed; how many are few is the ledger's to say.
+ * round the table a few steps whenever a site is made (and when the ledger says so): no pause, and a program that makes
+ * no new sites pays nothing. A dead site that was used since the hand last came by gets a second chance, so temporaries
+ * keep theirs.
+ *
+ * As long as there are few sites nothing is reclaimed. How many are few follows the program: a site that is made anew
+ * soon after it was reclaimed should have stayed, and a round of the hand with many such sites doubles the bound, one
+ * with none halves it. Where the greatest bound does not help either, the smallest holds for a while. Reclaimed sites are remembered by a mark of 16 bits each, in the one place their hash gives them.
  *
  * Threading: the ledger's lock.
  */
@@ -19,9 +23,9 @@
 
 typedef uint32_t hl_site_id;
 
-/* How many sites are few; and while somebody counts what is allocated from one moment to another (window.h), for whom
- * the counts of a reclaimed site are missing. */
-enum { HL_FEW_SITES = 4096, HL_FEW_COUNTED_SITES = 1 << 18 };
+/* How many sites are few, at least and at most; and while somebody counts what is allocated from one moment to another
+ * (window.h), for whom the counts of a reclaimed site are missing. */
+enum { HL_FEW_SITES = 1 << 12, HL_MOST_FEW_SITES = 1 << 16, HL_FEW_COUNTED_SITES = 1 << 18 };
 
 /* How far the hand goes for each new site. It comes by a dead site twice before it takes it, so with few steps more than a
  * third of the sites are dead ones: room for temporaries that a program makes on many stacks again and again, and that
@@ -56,8 +60,14 @@ _Static_assert(sizeof(hl_site) == 64, "a site is one cache line");
 typedef struct {
     hl_table table;
     hl_site_id hand;
-    uint32_t few;            /* below this number the hand rests */
+    uint32_t few;            /* up to this number the hand rests: the bound, or HL_FEW_COUNTED_SITES */
+    uint32_t bound;          /* follows the program */
     uint32_t steps;          /* of the hand for each new site */
+    uint32_t made;           /* sites, in this round of the hand */
+    uint32_t reborn;         /* those of them that were reclaimed lately */
+    uint32_t resigned;       /* rounds for which the bound does not follow */
+    uint16_t *marks;         /* of sites that were reclaimed lately; NULL: none was */
+    bool counted;            /* somebody counts */
     uint8_t origin;          /* of the sites that are made now: those of another origin are not found any more */
     uint64_t retired_blocks; /* allocated, over reclaimed sites */
     uint64_t retired_bytes;
@@ -65,6 +75,9 @@ typedef struct {
 
 void hl_sites_open(hl_sites *sites, uint32_t most, uint32_t steps);
 void hl_sites_close(hl_sites *sites);
+size_t hl_sites_memory(const hl_sites *sites);
+/* From now on somebody counts, or nobody does any more. */
+void hl_sites_count(hl_sites *sites, bool counted);
 
 static inline hl_site *hl_sites_at(const hl_sites *sites, hl_site_id id)
 {
@@ -75,6 +88,10 @@ static inline hl_site *hl_sites_at(const hl_sites *sites, hl_site_id id)
  * answer. `epoch` is the ledger's. */
 hl_status hl_sites_intern(hl_sites *sites, hl_book *book, hl_stack_id stack, uint64_t size, uint32_t domain,
                           uint64_t epoch, hl_site_id *id) HL_MUST_USE;
+
+/* Move the hand, and return how many sites, or stacks of such, were reclaimed. `pressed`: there is no room left for something, so neither do
+ * few sites stay nor those that were used lately. */
+uint32_t hl_sites_sweep(hl_sites *sites, hl_book *book, uint64_t epoch, uint32_t steps, bool pressed);
 
 /* In a snapshot, if it has blocks. */
 static inline bool hl_site_is_shown(const hl_site *site)

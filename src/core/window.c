@@ -106,7 +106,7 @@ hl_status hl_window_open(hl_ledger *ledger, hl_window *window, hl_snapshot *stre
     window->next = ledger->windows;
     window->open = true;
     ledger->windows = window;
-    ledger->sites.few = HL_FEW_COUNTED_SITES;
+    hl_sites_count(&ledger->sites, true);
     return HL_OK;
 }
 
@@ -144,7 +144,7 @@ void hl_window_discard(hl_ledger *ledger, hl_window *window)
     window->open = false;
     forget(ledger, &window->earlier_peak);
     if (ledger->windows == NULL)
-        ledger->sites.few = HL_FEW_SITES;
+        hl_sites_count(&ledger->sites, false);
 }
 
 void hl_window_discard_all(hl_ledger *ledger)
@@ -158,7 +158,7 @@ void hl_window_move_all(hl_ledger *ledger, hl_ledger *fresh)
     fresh->windows = ledger->windows;
     ledger->windows = NULL;
     if (fresh->windows != NULL)
-        fresh->sites.few = HL_FEW_COUNTED_SITES;
+        hl_sites_count(&fresh->sites, true);
     for (hl_window *window = fresh->windows; window != NULL; window = window->next) {
         forget(fresh, &window->earlier_peak);
         window->known = 0;

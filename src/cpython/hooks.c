@@ -81,6 +81,7 @@ void hl_hooks_begin_fork(void)
     hl_lock_forks_here = true;
     hl_lock_begin_fork(&hl_book_pin_lock);
     hl_lock_begin_fork(&hl_hooks_gate.lock);
+    hl_os_forbid_libc(false); /* handlers of others may do what they like */
 }
 
 void hl_hooks_end_fork(bool in_child)
@@ -102,7 +103,7 @@ void hl_hooks_end_fork(bool in_child)
 
 /* --- sites --- */
 
-__attribute__((noinline)) hl_site_id hl_hooks_site(const void *frame, uint64_t size, uint32_t domain)
+HL_INLINE hl_site_id find_site(const void *frame, uint64_t size, uint32_t domain)
 {
     hl_ledger *ledger = &hl_hooks_ledger;
     hl_shadow *shadow = &hl_hooks_shadow;
@@ -123,6 +124,17 @@ __attribute__((noinline)) hl_site_id hl_hooks_site(const void *frame, uint64_t s
         hl_cache_put_spot(&ledger->cache, &ledger->sites, hl_frames_instruction(frame), size, &ledger->codes.round,
                           site);
     return site;
+}
+
+static __attribute__((noinline, cold)) hl_site_id find_site_with_room(const void *frame, uint64_t size, uint32_t domain)
+{
+    return hl_ledger_make_room(&hl_hooks_ledger) ? find_site(frame, size, domain) : 0;
+}
+
+__attribute__((noinline)) hl_site_id hl_hooks_site(const void *frame, uint64_t size, uint32_t domain)
+{
+    hl_site_id site = find_site(frame, size, domain);
+    return HL_LIKELY(site != 0) ? site : find_site_with_room(frame, size, domain);
 }
 
 /* At 1 frame, by what is known of the instruction; 0: nothing. */

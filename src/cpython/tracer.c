@@ -280,7 +280,7 @@ static void measure(hl_tracer_bytes *bytes)
     *bytes = (hl_tracer_bytes){.snapshots = hl_snapshot_memory()};
     if (hl_tracer_is_tracing()) {
         bytes->map = hl_map_memory(&ledger->map) + hl_table_memory(&ledger->side);
-        bytes->sites = hl_table_memory(&ledger->sites.table);
+        bytes->sites = hl_sites_memory(&ledger->sites);
         bytes->names = hl_book_memory(ledger->book);
         bytes->caches = hl_codes_memory(&ledger->codes) + hl_cache_memory(&ledger->cache) + hl_hooks_shadow.bytes;
     }

@@ -2,6 +2,7 @@
 
 import heapledger
 import pytest
+from children import run
 
 ROUNDS = 6
 NEW = 4_000
@@ -66,3 +67,75 @@ def test_snapshots_do_not_keep_the_future():
     finally:
         heapledger.stop()
     assert totals[-1] <= totals[2] * 1.1 + 200_000, totals
+
+
+STACKS = """
+    import resource, sys, heapledger
+
+    def left(number, depth):
+        return object() if depth == 0 else (left if number & 1 else right)(number >> 1, depth - 1)
+
+    def right(number, depth):
+        return object() if depth == 0 else (left if number & 1 else right)(number >> 1, depth - 1)
+
+    def statm(which):
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[which]) * resource.getpagesize()
+
+    heapledger.start(25)
+    kept = [None] * (1 << 17)
+
+    def fill():
+        try:
+            for number in range(len(kept)):
+                kept[number] = left(number, 17)
+        except MemoryError:
+            pass
+
+    def empty():
+        for number in range(len(kept)):
+            kept[number] = None
+        heapledger.reset_peak()
+"""
+
+
+def test_memory_comes_back_after_a_peak():
+    """As long as a peak is the peak, its sites are needed. Then memory comes back, though no new site is made."""
+    run(
+        STACKS
+        + """
+    resident = statm(1)
+    fill()
+    at_peak = heapledger.memory()
+    assert at_peak["sites"] + at_peak["names"] > 25_000_000
+    empty()
+    for _ in range(100):
+        work = [bytearray(20_000) for _ in range(100)]  # blocks of one stack, each in a page of its own
+        del work
+    now = heapledger.memory()
+    assert now["sites"] + now["names"] < 3_000_000, now
+    assert now["total"] < 5_000_000, now
+    assert statm(1) - resident < 12_000_000
+    assert heapledger._validate() is None
+    """
+    )
+
+
+def test_a_full_table_makes_room():
+    """Under a limit of addresses, tables that were full once take what is new when what was old is gone."""
+    run(
+        STACKS
+        + """
+    resource.setrlimit(resource.RLIMIT_AS, (statm(0) + (24 << 20), resource.RLIM_INFINITY))
+    fill()
+    full = heapledger.lost_records()
+    assert full > 1000
+    empty()
+    for number in range(2000):
+        kept[number] = right(number, 17)
+        assert heapledger.get_object_traceback(kept[number]) is not None, number
+    assert heapledger.lost_records() == full
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
+    assert heapledger._validate() is None
+    """
+    )
