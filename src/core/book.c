@@ -60,6 +60,23 @@ void hl_book_drop(hl_book *book)
     hl_os_free(book);
 }
 
+bool hl_book_clear(hl_book *book)
+{
+    hl_table *tables[] = {&book->strings, &book->locations, &book->stacks};
+    enum { TABLES = sizeof tables / sizeof *tables };
+    bool may = atomic_load_explicit(&book->holders, memory_order_acquire) == 1;
+    for (int i = 0; i < TABLES; i++)
+        may = may && hl_table_is_small(tables[i]);
+    if (!may)
+        return false;
+    for (int i = 0; i < TABLES; i++)
+        hl_table_clear(tables[i]);
+    hl_pool_clear(book->pool);
+    book->frames = 0;
+    book->limbo_first = book->limbo_last = 0;
+    return true;
+}
+
 /* Strings. */
 
 hl_status hl_book_string(hl_book *book, const char *bytes, size_t length, hl_string_id *id)

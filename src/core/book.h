@@ -81,6 +81,8 @@ struct hl_book {
 hl_status hl_book_new(bool stable, hl_book **book) HL_MUST_USE;
 hl_book *hl_book_hold(hl_book *book);
 void hl_book_drop(hl_book *book);
+/* Forget everything, if nobody else holds the book and it is small. False: nothing has changed. */
+bool hl_book_clear(hl_book *book);
 
 /* A location counts in 32 bits how many frames name it. */
 #define HL_BOOK_MOST_FRAMES ((UINT32_C(1) << 31) - 1)

@@ -31,6 +31,13 @@ void hl_codes_close(hl_codes *codes)
     hl_table_close(&codes->instructions);
 }
 
+void hl_codes_clear(hl_codes *codes)
+{
+    hl_table_clear(&codes->codes);
+    hl_table_clear(&codes->instructions);
+    hl_os_discard(codes->recent, RECENT_BYTES);
+}
+
 size_t hl_codes_memory(const hl_codes *codes)
 {
     return hl_table_memory(&codes->codes) + hl_table_memory(&codes->instructions) +

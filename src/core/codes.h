@@ -48,6 +48,8 @@ typedef struct {
 
 hl_status hl_codes_open(hl_codes *codes) HL_MUST_USE;
 void hl_codes_close(hl_codes *codes);
+/* Forget them all, of a book that is cleared too. */
+void hl_codes_clear(hl_codes *codes);
 size_t hl_codes_memory(const hl_codes *codes);
 
 /* The location of an instruction, borrowed; 0 when it was not learnt. */

@@ -45,12 +45,16 @@ static size_t segment_bytes(const hl_table *table)
     return (bytes + page - 1) / page * page;
 }
 
+/* The first segment comes right behind the directory of all. */
 static hl_status make_segment(hl_table *table, uint32_t first_id)
 {
-    if (table->segments == NULL)
-        table->segments = hl_os_map(directory_bytes(table));
-    if (table->segments == NULL)
-        return HL_NO_MEMORY;
+    if (table->segments == NULL) {
+        size_t directory = directory_bytes(table);
+        table->segments = hl_os_map(directory + segment_bytes(table));
+        if (table->segments == NULL)
+            return HL_NO_MEMORY;
+        table->segments[0] = (char *)table->segments + directory;
+    }
     char **segment = &table->segments[first_id / HL_TABLE_SEGMENT];
     if (*segment == NULL)
         *segment = hl_os_map(segment_bytes(table));
@@ -60,9 +64,9 @@ static hl_status make_segment(hl_table *table, uint32_t first_id)
 void hl_table_close(hl_table *table)
 {
     if (table->segments != NULL) {
-        for (uint32_t i = 0; i <= table->most / HL_TABLE_SEGMENT && table->segments[i] != NULL; i++)
+        for (uint32_t i = 1; i <= table->most / HL_TABLE_SEGMENT && table->segments[i] != NULL; i++)
             hl_os_unmap(table->segments[i], segment_bytes(table));
-        hl_os_unmap(table->segments, directory_bytes(table));
+        hl_os_unmap(table->segments, directory_bytes(table) + segment_bytes(table));
     }
     hl_region_close(&table->items);
     hl_region_close(&table->links);
@@ -166,10 +170,9 @@ static void take_out(hl_table *table, uint32_t *list, uint32_t number)
         span_at(table, span->next)->previous = span->previous;
 }
 
-static bool is_full(const hl_table *table, uint32_t number)
+static bool is_full(const hl_table *table, const hl_span *span, uint32_t number)
 {
-    const hl_span *span = span_at(table, number);
-    return span->free == 0 && (span->fresh == HL_TABLE_SPAN || (uint64_t)first_of(number) + span->fresh > table->most);
+    return span->free == 0 && (span->fresh == HL_TABLE_SPAN || first_of(number) + span->fresh > table->most);
 }
 
 static uint32_t *lives_of(const hl_table *table, uint32_t id)
@@ -192,7 +195,7 @@ static void become_cold(hl_table *table, uint32_t number)
     push(table, &table->cold, number);
 }
 
-static hl_status make_span(hl_table *table, uint32_t *number)
+static __attribute__((noinline)) hl_status make_span(hl_table *table, uint32_t *number)
 {
     size_t ids = ((size_t)table->span_count + 1) * HL_TABLE_SPAN;
     *number = table->span_count + 1;
@@ -217,15 +220,19 @@ static hl_status span_with_room(hl_table *table, uint32_t *number)
     return *number != 0 ? HL_OK : make_span(table, number);
 }
 
+static __attribute__((noinline)) void become_partial(hl_table *table, hl_span *span, uint32_t number)
+{
+    take_out(table, span->cold ? &table->cold : &table->warm, number);
+    table->warm_count -= !span->cold;
+    span->cold = false;
+    push(table, &table->partial, number);
+}
+
 static uint32_t take_id(hl_table *table, uint32_t number)
 {
     hl_span *span = span_at(table, number);
-    if (span->used == 0) {
-        take_out(table, span->cold ? &table->cold : &table->warm, number);
-        table->warm_count -= !span->cold;
-        span->cold = false;
-        push(table, &table->partial, number);
-    }
+    if (HL_UNLIKELY(span->used == 0))
+        become_partial(table, span, number);
     uint32_t id = span->free;
     if (id != 0) {
         span->free = link_of(table, id)->next;
@@ -235,7 +242,7 @@ static uint32_t take_id(hl_table *table, uint32_t number)
             *lives_of(table, id) = span->lives;
     }
     span->used++;
-    if (is_full(table, number))
+    if (HL_UNLIKELY(is_full(table, span, number)))
         take_out(table, &table->partial, number);
     if (id > table->used)
         set_used(table, id);
@@ -284,7 +291,7 @@ static void give_id(hl_table *table, uint32_t id)
 {
     uint32_t number = span_of(id);
     hl_span *span = span_at(table, number);
-    if (is_full(table, number))
+    if (HL_UNLIKELY(is_full(table, span, number)))
         push(table, &table->partial, number);
     link_of(table, id)->next = span->free;
     span->free = id;
@@ -308,6 +315,18 @@ uint32_t hl_table_seek_span(const hl_table *table, uint32_t id)
         number++;
     while (number <= last && span_at(table, number)->used == 0);
     return number <= last ? first_of(number) : 0;
+}
+
+void hl_table_clear(hl_table *table)
+{
+    for (uint32_t number = 1; number <= table->span_count; number++) {
+        hl_span *span = span_at(table, number);
+        memset(hl_table_at(table, first_of(number)), 0, (size_t)span->fresh * table->item_size);
+        *span = (hl_span){0};
+    }
+    table->count = table->buckets = table->level = table->span_count = 0;
+    table->partial = table->warm = table->cold = table->warm_count = 0;
+    set_used(table, 0);
 }
 
 /* Items. */

@@ -70,6 +70,8 @@ typedef struct {
 /* `most` ids of `item_size` bytes. Nothing is allocated before the first item. */
 void hl_table_open(hl_table *table, uint32_t item_size, uint32_t most, bool stable);
 void hl_table_close(hl_table *table);
+/* All items are removed; the memory stays, with zeros in the items. For tables that hl_table_is_small. */
+void hl_table_clear(hl_table *table);
 /* A new item under `hash`; the caller fills it at once. But for its lives it holds zeros, or what the id's last holder
  * left. */
 hl_status hl_table_add(hl_table *table, uint32_t hash, uint32_t *id) HL_MUST_USE;
@@ -77,6 +79,12 @@ hl_status hl_table_add(hl_table *table, uint32_t hash, uint32_t *id) HL_MUST_USE
 void hl_table_remove(hl_table *table, uint32_t id);
 /* Bytes of memory, within a page or two for each region. */
 size_t hl_table_memory(const hl_table *table);
+
+/* Is clearing it cheaper than giving it up? */
+static inline bool hl_table_is_small(const hl_table *table)
+{
+    return table->span_count <= 4;
+}
 
 static inline void *hl_table_at(const hl_table *table, uint32_t id)
 {

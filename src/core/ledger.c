@@ -20,10 +20,28 @@ enum { STEPS_FOR_ROOM = 64, FEWEST_STEPS = 64, MOST_STEPS = 1024, TIDIED_IN = 10
 /* Hidden sites have no stack; what would be their domain tells them apart. */
 enum { OLD_CODE = 1, OWN_WORK = 2 };
 
+/* The fields that are no tables. */
+static void begin_era(hl_ledger *ledger, uint32_t era)
+{
+    ledger->era = era;
+    ledger->epoch = 1;
+    ledger->traced = ledger->peak = ledger->in_transit = 0;
+    ledger->origins = (hl_origins){.count = 1, .ids = {hl_os_random()}};
+    ledger->tidying = (hl_tidying){0};
+}
+
+static hl_status make_old_code_site(hl_ledger *ledger)
+{
+    hl_status status = hl_sites_intern(&ledger->sites, ledger->book, 0, 0, OLD_CODE, 1, &ledger->old_code);
+    if (status == HL_OK)
+        hl_sites_at(&ledger->sites, ledger->old_code)->is |= HL_SITE_HOLDS_CODE;
+    return status;
+}
+
 hl_status hl_ledger_open(hl_ledger *ledger, uint32_t nframe, uint32_t era)
 {
-    *ledger = (hl_ledger){.nframe = nframe, .era = era, .epoch = 1, .origins = {.count = 1}};
-    ledger->origins.ids[0] = hl_os_random();
+    *ledger = (hl_ledger){.nframe = nframe};
+    begin_era(ledger, era);
     hl_table_open(&ledger->side, sizeof(side_entry), MOST_SIDE, false);
     hl_sites_open(&ledger->sites, HL_MAP_MOST_SITES, nframe == 1 ? HL_HAND_STEPS_AT_ONE_FRAME : HL_HAND_STEPS);
     hl_status status = hl_book_new(true, &ledger->book);
@@ -34,12 +52,25 @@ hl_status hl_ledger_open(hl_ledger *ledger, uint32_t nframe, uint32_t era)
     if (status == HL_OK)
         status = hl_cache_open(&ledger->cache, nframe == 1);
     if (status == HL_OK)
-        status = hl_sites_intern(&ledger->sites, ledger->book, 0, 0, OLD_CODE, 1, &ledger->old_code);
-    if (status == HL_OK)
-        hl_sites_at(&ledger->sites, ledger->old_code)->is |= HL_SITE_HOLDS_CODE;
-    else
+        status = make_old_code_site(ledger);
+    if (status != HL_OK)
         hl_ledger_close(ledger);
     return status;
+}
+
+bool hl_ledger_clear(hl_ledger *ledger)
+{
+    bool small = hl_table_is_small(&ledger->side) && hl_table_is_small(&ledger->sites.table) &&
+                 hl_table_is_small(&ledger->codes.codes) && hl_table_is_small(&ledger->codes.instructions);
+    if (!small || !hl_book_clear(ledger->book))
+        return false;
+    hl_map_clear(&ledger->map);
+    hl_table_clear(&ledger->side);
+    hl_sites_clear(&ledger->sites);
+    hl_codes_clear(&ledger->codes);
+    hl_cache_clear(&ledger->cache);
+    begin_era(ledger, ledger->era + 1);
+    return make_old_code_site(ledger) == HL_OK; /* in memory that is there */
 }
 
 void hl_ledger_close(hl_ledger *ledger)

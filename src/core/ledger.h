@@ -58,6 +58,9 @@ typedef struct {
 /* No lock needed: nobody else has the ledger yet, or any more. `era` as above; a closed ledger may be closed again. */
 hl_status hl_ledger_open(hl_ledger *ledger, uint32_t nframe, uint32_t era) HL_MUST_USE;
 void hl_ledger_close(hl_ledger *ledger);
+/* Forget all entries and begin a new era, in place, if nobody else holds the book and there is little to forget. False: the
+ * caller has to put another ledger in its place. Windows stay as they are (see hl_window_restart_all). */
+bool hl_ledger_clear(hl_ledger *ledger) HL_MUST_USE;
 
 /* The site for a key, if it is cached; else 0. */
 HL_INLINE hl_site_id hl_ledger_cached(hl_ledger *ledger, const hl_key *key);

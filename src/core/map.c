@@ -40,6 +40,14 @@ void hl_map_close(hl_map *map)
     *map = (hl_map){0};
 }
 
+void hl_map_clear(hl_map *map)
+{
+    for (uint32_t i = 0; i < map->used_leaves; i++)
+        hl_os_discard(map->leaves[map->used[i]], LEAF_BYTES);
+    memset(map->queue, 0, sizeof map->queue);
+    hl_pool_clear(map->pool);
+}
+
 /* Cut the page finer: every block moves to the slot that holds its exact start. */
 static void spread(uint64_t from, uint64_t to, uintptr_t page_address)
 {

@@ -64,6 +64,8 @@ typedef struct {
 
 hl_status hl_map_open(hl_map *map) HL_MUST_USE;
 void hl_map_close(hl_map *map);
+/* All blocks are forgotten. */
+void hl_map_clear(hl_map *map);
 size_t hl_map_memory(const hl_map *map);
 /* How many blocks are entered, by the descriptors. For validators and tests, like the next. */
 uint64_t hl_map_blocks(const hl_map *map);

@@ -62,18 +62,23 @@ hl_status hl_pool_new(hl_pool **pool)
     return *pool == NULL ? HL_NO_MEMORY : HL_OK;
 }
 
-void hl_pool_free_all(hl_pool *pool)
+static void unmap_all(chunk *mappings, large *larges)
 {
-    while (pool->mappings != NULL) {
-        chunk *first = pool->mappings;
-        pool->mappings = first->next_mapping;
+    while (mappings != NULL) {
+        chunk *first = mappings;
+        mappings = first->next_mapping;
         hl_os_unmap(first, (size_t)CHUNK * CHUNKS_PER_MAPPING);
     }
-    while (pool->larges != NULL) {
-        large *piece = pool->larges;
-        pool->larges = piece->next;
+    while (larges != NULL) {
+        large *piece = larges;
+        larges = piece->next;
         hl_os_unmap(piece, piece->bytes);
     }
+}
+
+void hl_pool_free_all(hl_pool *pool)
+{
+    unmap_all(pool->mappings, pool->larges);
     hl_os_free(pool);
 }
 
@@ -174,7 +179,6 @@ static chunk *open_chunk(hl_pool *pool, uint32_t shift)
 
 static void close_chunk(hl_pool *pool, chunk *c)
 {
-    take_out(&pool->partial[c->shift - SMALLEST_SHIFT], c);
     push(&pool->empty, c);
     chunk *first = first_of_mapping(c);
     c->warm = pool->warm < MOST_WARM;
@@ -266,8 +270,25 @@ void hl_pool_free(hl_pool *pool, void *piece, size_t bytes)
         push(&pool->partial[c->shift - SMALLEST_SHIFT], c);
     memcpy(piece, &c->free_pieces, sizeof c->free_pieces);
     c->free_pieces = piece;
-    if (--c->used == 0)
+    if (--c->used == 0) {
+        take_out(&pool->partial[c->shift - SMALLEST_SHIFT], c);
         close_chunk(pool, c);
+    }
+}
+
+void hl_pool_clear(hl_pool *pool)
+{
+    chunk *newest = pool->mappings;
+    unmap_all(newest == NULL ? NULL : newest->next_mapping, pool->larges);
+    *pool = (hl_pool){.mappings = newest, .fresh = pool->fresh, .fresh_count = pool->fresh_count};
+    if (newest == NULL)
+        return;
+    newest->next_mapping = NULL;
+    newest->empty_chunks = 0;
+    uint32_t opened = CHUNKS_PER_MAPPING - pool->fresh_count;
+    pool->bytes = (size_t)CHUNK * opened;
+    for (uint32_t place = 0; place < opened; place++)
+        close_chunk(pool, chunk_in(newest, place));
 }
 
 size_t hl_pool_memory(const hl_pool *pool)

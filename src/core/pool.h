@@ -17,6 +17,8 @@ typedef struct hl_pool hl_pool;
 
 hl_status hl_pool_new(hl_pool **pool) HL_MUST_USE;
 void hl_pool_free_all(hl_pool *pool);
+/* All pieces are freed at once; of the memory little stays. */
+void hl_pool_clear(hl_pool *pool);
 /* A piece of at least `bytes`, zeroed, aligned to 16 (to 8 if that is enough for it). NULL when there is no memory. */
 void *hl_pool_alloc(hl_pool *pool, size_t bytes) HL_MUST_USE;
 /* `bytes` as given to hl_pool_alloc. */

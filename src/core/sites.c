@@ -4,9 +4,10 @@
 
 enum { MARKS = 1 << 16, MARKS_BYTES = MARKS * sizeof(uint16_t) };
 
-/* Rebirths are many from one in so many sites on; a few are chance. And for how many rounds a bound that was of no use is
- * not tried again. */
-enum { MANY_REBORN = 16, CHANCE = 64, RESIGNED = 1024 };
+/* Rebirths are many if they are more than one in so many sites that are made, and hardly any if less than one in so many. A
+ * program that goes round more stacks than there is room for has nothing else; every program has some. And for how many
+ * rounds a bound that was of no use is not tried again. */
+enum { MANY_REBORN = 4, HARDLY_ANY_REBORN = 64, RESIGNED = 1024 };
 
 void hl_sites_open(hl_sites *sites, uint32_t most, uint32_t steps)
 {
@@ -21,6 +22,19 @@ void hl_sites_close(hl_sites *sites)
     if (sites->marks != NULL)
         hl_os_unmap(sites->marks, MARKS_BYTES);
     sites->marks = NULL;
+}
+
+void hl_sites_clear(hl_sites *sites)
+{
+    hl_table_clear(&sites->table);
+    if (sites->marks != NULL)
+        hl_os_discard(sites->marks, MARKS_BYTES);
+    *sites = (hl_sites){.table = sites->table,
+                        .bound = HL_FEW_SITES,
+                        .few = sites->counted ? HL_FEW_COUNTED_SITES : HL_FEW_SITES,
+                        .steps = sites->steps,
+                        .marks = sites->marks,
+                        .counted = sites->counted};
 }
 
 size_t hl_sites_memory(const hl_sites *sites)
@@ -40,7 +54,8 @@ void hl_sites_count(hl_sites *sites, bool counted)
  * may be another's. */
 static uint32_t hash_of(const hl_book *book, hl_stack_id stack, uint64_t size, uint32_t domain)
 {
-    return (uint32_t)hl_mix(size * 0x9e3779b97f4a7c15u ^ hl_book_get_stack(book, stack)->content ^ domain);
+    uint64_t content = hl_book_get_stack(book, stack)->content;
+    return (uint32_t)((content + (size ^ (uint64_t)domain << 40) * 0xd6e8feb86659fd93u) * 0x9e3779b97f4a7c15u >> 32);
 }
 
 static uint16_t *mark_of(const hl_sites *sites, uint32_t hash)
@@ -77,7 +92,7 @@ static void note_birth(hl_sites *sites, const hl_book *book, const hl_site *site
 
 static void follow(hl_sites *sites)
 {
-    bool many = sites->reborn > CHANCE && sites->reborn > sites->made / MANY_REBORN;
+    bool many = sites->reborn > sites->made / MANY_REBORN;
     if (sites->resigned > 0) {
         sites->resigned--;
     } else if (many && sites->bound == HL_MOST_FEW_SITES) {
@@ -85,7 +100,7 @@ static void follow(hl_sites *sites)
         sites->resigned = RESIGNED;
     } else if (many) {
         sites->bound *= 2;
-    } else if (sites->reborn == 0 && sites->bound > HL_FEW_SITES) {
+    } else if (sites->reborn <= sites->made / HARDLY_ANY_REBORN && sites->bound > HL_FEW_SITES) {
         sites->bound /= 2;
     }
 }
@@ -134,13 +149,12 @@ uint32_t hl_sites_sweep(hl_sites *sites, hl_book *book, uint64_t epoch, uint32_t
 {
     uint32_t reclaimed = 0;
     for (uint32_t step = 0; step < steps && !is_at_rest(sites, pressed); step++) {
-        sites->hand = hl_table_seek(&sites->table, sites->hand + 1);
-        if (sites->hand == 0) {
+        hl_site_id id = hl_table_seek(&sites->table, sites->hand + 1);
+        sites->hand = id;
+        if (HL_UNLIKELY(id == 0)) {
             end_round(sites);
-            continue;
-        }
-        if (is_dead(hl_sites_at(sites, sites->hand), epoch, pressed)) {
-            reclaim(sites, book, sites->hand);
+        } else if (is_dead(hl_sites_at(sites, id), epoch, pressed)) {
+            reclaim(sites, book, id);
             reclaimed++;
         }
     }
@@ -161,7 +175,8 @@ hl_status hl_sites_intern(hl_sites *sites, hl_book *book, hl_stack_id stack, uin
             return HL_OK;
         }
     }
-    (void)hl_sites_sweep(sites, book, epoch, sites->steps, false);
+    if (!is_at_rest(sites, false) || book->limbo_first != 0)
+        (void)hl_sites_sweep(sites, book, epoch, sites->steps, false);
     hl_status status = hl_table_add(table, hash, id);
     if (status != HL_OK) {
         if (stack != 0)

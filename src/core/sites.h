@@ -11,7 +11,8 @@
  *
  * As long as there are few sites nothing is reclaimed. How many are few follows the program: a site that is made anew
  * soon after it was reclaimed should have stayed, and a round of the hand with many such sites doubles the bound, one
- * with none halves it. Where the greatest bound does not help either, the smallest holds for a while. Reclaimed sites are remembered by a mark of 16 bits each, in the one place their hash gives them.
+ * with hardly any halves it. Where the greatest bound does not help either, the smallest holds for a while. Reclaimed
+ * sites are remembered by a mark of 16 bits each, in the one place their hash gives them.
  *
  * Threading: the ledger's lock.
  */
@@ -75,6 +76,8 @@ typedef struct {
 
 void hl_sites_open(hl_sites *sites, uint32_t most, uint32_t steps);
 void hl_sites_close(hl_sites *sites);
+/* Forget them all; whether somebody counts stays. */
+void hl_sites_clear(hl_sites *sites);
 size_t hl_sites_memory(const hl_sites *sites);
 /* From now on somebody counts, or nobody does any more. */
 void hl_sites_count(hl_sites *sites, bool counted);

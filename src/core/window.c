@@ -159,8 +159,13 @@ void hl_window_move_all(hl_ledger *ledger, hl_ledger *fresh)
     ledger->windows = NULL;
     if (fresh->windows != NULL)
         hl_sites_count(&fresh->sites, true);
-    for (hl_window *window = fresh->windows; window != NULL; window = window->next) {
-        forget(fresh, &window->earlier_peak);
+    hl_window_restart_all(fresh);
+}
+
+void hl_window_restart_all(hl_ledger *ledger)
+{
+    for (hl_window *window = ledger->windows; window != NULL; window = window->next) {
+        forget(ledger, &window->earlier_peak);
         window->known = 0;
     }
 }

@@ -68,7 +68,9 @@ void hl_window_discard(hl_ledger *ledger, hl_window *window);
 
 /* The ledger ends, and with it its windows. */
 void hl_window_discard_all(hl_ledger *ledger);
-/* All entries of the ledger are forgotten, `fresh` takes its place: its windows go on there, as if just opened. */
+/* All entries of the ledger are forgotten: its windows go on as if just opened. */
+void hl_window_restart_all(hl_ledger *ledger);
+/* The same where `fresh` takes the ledger's place. */
 void hl_window_move_all(hl_ledger *ledger, hl_ledger *fresh);
 
 #endif

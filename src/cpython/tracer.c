@@ -73,10 +73,26 @@ static void begin_tracing(uint32_t nframe, const beginning *fresh)
     hl_hooks_unlock();
 }
 
-/* Begin anew. `forgotten` blocks that were in the ledger count as lost. */
+static bool clear_in_place(bool forgotten)
+{
+    hl_hooks_lock();
+    uint64_t lost = forgotten ? hl_ledger_live_blocks(&hl_hooks_ledger) : 0;
+    bool done = hl_ledger_clear(&hl_hooks_ledger);
+    if (done) {
+        hl_hooks_ledger.lost += lost;
+        hl_window_restart_all(&hl_hooks_ledger);
+        hl_shadow_forget(&hl_hooks_shadow); /* its locations are void */
+    }
+    hl_hooks_unlock();
+    return done;
+}
+
+/* Begin anew. Blocks that were in the ledger and are `forgotten` against the program's will count as lost. */
 static hl_status clear(bool forgotten)
 {
     hl_ledger fresh;
+    if (clear_in_place(forgotten))
+        return HL_OK;
     hl_status status = hl_ledger_open(&fresh, hl_tracer_nframe(), 0);
     if (status != HL_OK)
         return status;

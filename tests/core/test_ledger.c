@@ -26,6 +26,54 @@ static void failing_memory_only_loses_records(void)
     hl_ledger_close(&the_history.ledger);
 }
 
+/* A ledger that is cleared goes on like a new one, with memory that fails too; not while a snapshot names its book. */
+static void a_cleared_ledger_is_like_a_new_one(void)
+{
+    for (size_t fail = 0; fail < 12; fail++) {
+        CHECK_OR_RETURN(begin(fail + 1));
+        hl_ledger *ledger = &the_history.ledger;
+        for (uint32_t era = 1; era < 4; era++) {
+            run(&the_history, 400, 200, fail);
+            if (era == 2) {
+                hl_ledger_inherit(ledger);
+                run(&the_history, 100, 100, fail);
+            }
+            uint64_t origin = ledger->origins.ids[0], lost = ledger->lost;
+            hl_snapshot *snapshot;
+            CHECK_OR_RETURN(hl_snapshot_new(ledger->book, 1, &snapshot) == HL_OK);
+            CHECK(!hl_ledger_clear(ledger));
+            CHECK_EQUAL(ledger->era, era);
+            hl_snapshot_drop(snapshot);
+            hl_os_fail_every(fail);
+            CHECK_OR_RETURN(hl_ledger_clear(ledger));
+            hl_os_fail_every(0);
+            CHECK_EQUAL(ledger->era, era + 1);
+            CHECK_EQUAL(ledger->lost, lost);
+            CHECK(ledger->origins.count == 1 && ledger->origins.ids[0] != origin);
+            CHECK_EQUAL(ledger->sites.table.count, 1);
+            CHECK_EQUAL(ledger->book->strings.count + ledger->book->locations.count + ledger->book->stacks.count, 0);
+            for (uint32_t at = 0; at < BLOCKS; at++)
+                model_forget(&the_history, at);
+            the_history.peak = 0;
+            memset(the_history.peak_blocks, 0, sizeof the_history.peak_blocks);
+            CHECK_EQUAL(the_history.traced, 0);
+        }
+        run(&the_history, 400, 200, fail);
+        hl_ledger_close(ledger);
+    }
+}
+
+static void a_large_ledger_is_not_cleared_in_place(void)
+{
+    CHECK_OR_RETURN(begin(1));
+    hl_ledger *ledger = &the_history.ledger;
+    for (uint64_t size = 0; size < 4 * HL_TABLE_SPAN; size++)
+        CHECK(site_of(ledger, 1, size, 0) != 0);
+    CHECK(!hl_ledger_clear(ledger));
+    CHECK_EQUAL(ledger->sites.table.count, 4 * HL_TABLE_SPAN + 1);
+    hl_ledger_close(ledger);
+}
+
 static void opening_fails_cleanly(void)
 {
     hl_ledger ledger;
@@ -430,6 +478,7 @@ static void the_validator_sees_each_broken_invariant(void)
 }
 
 CHECK_MAIN(TEST(random_histories_agree_with_the_model), TEST(failing_memory_only_loses_records),
+           TEST(a_cleared_ledger_is_like_a_new_one), TEST(a_large_ledger_is_not_cleared_in_place),
            TEST(opening_fails_cleanly), TEST(sites_that_come_and_go_do_not_pile_up),
            TEST(a_snapshot_keeps_what_it_names), TEST(a_dead_code_object_is_forgotten),
            TEST(the_cache_compares_whole_keys), TEST(the_cache_grows_when_it_would_help),

@@ -159,6 +159,30 @@ static void memory_is_given_back_after_a_peak(void)
     hl_pool_free_all(pool);
 }
 
+static void a_cleared_pool_serves_any_size_again(void)
+{
+    hl_pool *pool;
+    enum { EACH = 700 };
+    CHECK_OR_RETURN(hl_pool_new(&pool) == HL_OK);
+    hl_pool_clear(pool);
+    CHECK_EQUAL(hl_pool_memory(pool), 0);
+    for (size_t size = 8; size <= 1 << 15; size *= 2) { /* up to pieces that are mapped one by one */
+        unsigned char *pieces[EACH];
+        for (int i = 0; i < EACH; i++) {
+            CHECK_OR_RETURN((pieces[i] = hl_pool_alloc(pool, size)) != NULL);
+            CHECK_OR_RETURN(pieces[i][0] == 0 && pieces[i][size - 1] == 0);
+            memset(pieces[i], 1 + i % 255, size);
+        }
+        for (int i = 0; i < EACH; i++)
+            CHECK_OR_RETURN(pieces[i][0] == 1 + i % 255 && pieces[i][size - 1] == 1 + i % 255);
+        for (int i = 0; i < EACH; i += 3)
+            hl_pool_free(pool, pieces[i], size);
+        hl_pool_clear(pool);
+        CHECK(hl_pool_memory(pool) <= 5 * (64 << 10));
+    }
+    hl_pool_free_all(pool);
+}
+
 /* The map. */
 
 static void an_address_within_a_block_is_not_the_block(void)
@@ -319,7 +343,7 @@ static void failing_memory_leaves_the_map_as_it_was(void)
 CHECK_MAIN(TEST(a_region_keeps_its_content), TEST(a_region_that_is_refused_more_gets_what_it_needs),
            TEST(a_table_finds_what_was_added_and_not_what_was_removed), TEST(a_full_table_says_so),
            TEST(pieces_do_not_overlap_and_come_zeroed), TEST(memory_is_given_back_after_a_peak),
-           TEST(an_address_within_a_block_is_not_the_block), TEST(a_finer_cut_keeps_every_block),
-           TEST(the_short_way_is_for_plain_addresses_in_pages_that_are_ready),
+           TEST(a_cleared_pool_serves_any_size_again), TEST(an_address_within_a_block_is_not_the_block),
+           TEST(a_finer_cut_keeps_every_block), TEST(the_short_way_is_for_plain_addresses_in_pages_that_are_ready),
            TEST(a_block_released_behind_our_back_is_reported), TEST(pages_that_empty_give_their_slots_back),
            TEST(bytes_a_block_stay_below_sixteen_at_any_size), TEST(failing_memory_leaves_the_map_as_it_was))
