@@ -2,12 +2,12 @@
 
 #include "sites.h"
 
-enum { MARKS = 1 << 16, MARKS_BYTES = MARKS * sizeof(uint16_t) };
+enum { MARKS_LOG2 = 17, MARKS_BYTES = 1 << MARKS_LOG2 };
 
 /* Rebirths are many if they are more than one in so many sites that are made, and hardly any if less than one in so many. A
  * program that goes round more stacks than there is room for has nothing else; every program has some. And for how many
  * rounds a bound that was of no use is not tried again. */
-enum { MANY_REBORN = 4, HARDLY_ANY_REBORN = 64, RESIGNED = 1024 };
+enum { MANY_REBORN = 2, HARDLY_ANY_REBORN = 64, RESIGNED = 1024 };
 
 void hl_sites_open(hl_sites *sites, uint32_t most, uint32_t steps)
 {
@@ -58,14 +58,14 @@ static uint32_t hash_of(const hl_book *book, hl_stack_id stack, uint64_t size, u
     return (uint32_t)((content + (size ^ (uint64_t)domain << 40) * 0xd6e8feb86659fd93u) * 0x9e3779b97f4a7c15u >> 32);
 }
 
-static uint16_t *mark_of(const hl_sites *sites, uint32_t hash)
+static uint8_t *mark_of(const hl_sites *sites, uint32_t hash)
 {
-    return sites->marks + hash / MARKS;
+    return sites->marks + (hash >> (32 - MARKS_LOG2));
 }
 
-static uint16_t mark_for(uint32_t hash)
+static uint8_t mark_for(uint32_t hash)
 {
-    return (uint16_t)(hash | 1); /* 0: no mark */
+    return (uint8_t)(hash | 1); /* 0: no mark */
 }
 
 static void note_end(hl_sites *sites, const hl_book *book, const hl_site *site)

@@ -12,7 +12,7 @@
  * As long as there are few sites nothing is reclaimed. How many are few follows the program: a site that is made anew
  * soon after it was reclaimed should have stayed, and a round of the hand with many such sites doubles the bound, one
  * with hardly any halves it. Where the greatest bound does not help either, the smallest holds for a while. Reclaimed
- * sites are remembered by a mark of 16 bits each, in the one place their hash gives them.
+ * sites are remembered by a mark of a byte each, in the one place their hash gives them.
  *
  * Threading: the ledger's lock.
  */
@@ -67,7 +67,7 @@ typedef struct {
     uint32_t made;           /* sites, in this round of the hand */
     uint32_t reborn;         /* those of them that were reclaimed lately */
     uint32_t resigned;       /* rounds for which the bound does not follow */
-    uint16_t *marks;         /* of sites that were reclaimed lately; NULL: none was */
+    uint8_t *marks;          /* of sites that were reclaimed lately; NULL: none was */
     bool counted;            /* somebody counts */
     uint8_t origin;          /* of the sites that are made now: those of another origin are not found any more */
     uint64_t retired_blocks; /* allocated, over reclaimed sites */
