@@ -7,7 +7,8 @@
  * Invariants: slots[0..used) are blocks of the domain `kind`; nanoseconds[i] belongs to slots[i]. Both arrays are
  * mapped and touched by reserve(), before anything is measured.
  *
- * Threading: single-threaded benchmarks under the GIL; nothing here locks.
+ * Threading: single-threaded benchmarks under the GIL; nothing here locks. But timed() is for several threads, and keeps
+ * what it needs to itself.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -270,6 +271,38 @@ static PyObject *noop_churn(PyObject *Py_UNUSED(module), PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* timed(domain, count, has_gil): `count` calls of the allocator and as many of free, with 64 blocks of 16 to 512 bytes alive
+ * at a time, each timed, as native 32-bit integers. */
+static PyObject *noop_timed(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    enum { ALIVE = 64 };
+    int domain, has_gil;
+    Py_ssize_t count;
+    if (!PyArg_ParseTuple(args, "inp", &domain, &count, &has_gil))
+        return NULL;
+    PyObject *result = PyBytes_FromStringAndSize(NULL, 2 * count * (Py_ssize_t)sizeof(uint32_t));
+    if (result == NULL)
+        return NULL;
+    uint32_t *times = (uint32_t *)PyBytes_AS_STRING(result);
+    memset(times, 1, (size_t)PyBytes_GET_SIZE(result));
+    void *alive[ALIVE] = {NULL};
+    PyThreadState *state = has_gil ? NULL : PyEval_SaveThread();
+    for (Py_ssize_t i = 0; i < count; i++) {
+        size_t slot = (size_t)i % ALIVE;
+        uint64_t begin = now();
+        block_free(domain, alive[slot]);
+        times[2 * i] = since(begin);
+        begin = now();
+        alive[slot] = block_new(domain, 16 * (1 + (size_t)i % 32));
+        times[2 * i + 1] = since(begin);
+    }
+    for (size_t slot = 0; slot < ALIVE; slot++)
+        block_free(domain, alive[slot]);
+    if (state != NULL)
+        PyEval_RestoreThread(state);
+    return result;
+}
+
 /* ---- loops for counting instructions; callgrind collects inside hl_bench_* only ---- */
 
 NOINLINE static void hl_bench_pairs(int domain, size_t size, Py_ssize_t count)
@@ -327,6 +360,7 @@ static PyMethodDef functions[] = {
     {"take", noop_take, METH_O, "take(count): allocate 1, 2, ... count bytes, timed, and keep"},
     {"release", noop_release, METH_NOARGS, "release(): free all that is kept, timed"},
     {"times", noop_times, METH_O, "times(count): nanoseconds of the timed calls"},
+    {"timed", noop_timed, METH_VARARGS, "timed(domain, count, has_gil): nanoseconds of each call, for any thread"},
     {"churn", noop_churn, METH_VARARGS, "churn(steps, most): replace kept blocks at random"},
     {"loop", noop_loop, METH_VARARGS, "loop(name, domain, size, count): pairs, sizes or resizes"},
     {NULL, NULL, 0, NULL},

@@ -21,7 +21,7 @@ reference tracer that does nothing adds (3.13 and later, where heapledger needs 
 rest, which is heapledger's own work.
 """
 
-PARTS = ("about", "workloads", "memory", "pauses", "depth", "snapshots", "merge", "commands", "page")
+PARTS = ("about", "workloads", "memory", "pauses", "latency", "depth", "snapshots", "merge", "commands", "page")
 PART = re.compile(r"<!-- part (\S+) (\S+) -->\n(.*?)\n<!-- end -->", re.DOTALL)
 VERSION = "%d.%d" % sys.version_info[:2]
 

@@ -7,6 +7,7 @@ import argparse
 
 import depth
 import harness
+import latency
 import memory
 import merge
 import pauses
@@ -14,7 +15,7 @@ import report
 import speed
 import workloads
 
-PARTS = ("workloads", "memory", "pauses", "depth", "merge")
+PARTS = ("workloads", "memory", "pauses", "latency", "depth", "merge")
 
 
 def arguments():
@@ -54,6 +55,9 @@ def main():
         if "pauses" in options.only:
             chosen = [mode for mode in pauses.MODES if mode in modes]
             parts["pauses"] = pauses.render(pauses.run(chosen, options.repeats))
+        if "latency" in options.only:
+            chosen = [mode for mode in latency.MODES if mode in modes]
+            parts["latency"] = latency.render(latency.run(chosen, options.repeats), options.repeats)
         if "depth" in options.only:
             parts["depth"] = depth.render(depth.run(modes, options.repeats))
         if "merge" in options.only:
