@@ -94,6 +94,8 @@ void hl_run_put_process(hl_hlsnap_buffer *to, const hl_run_process *process, con
 
 /* Texts of the metadata that cannot be found out in a signal handler. `executable` may be NULL. */
 void hl_run_remember(const char *executable);
+/* sys.executable, as far as it is known: else empty. */
+const char *hl_run_executable(void);
 /* What is in a file besides the snapshots: the payload of META, to be freed with hl_os_free. NULL: no memory.
  * Async-signal-safe. */
 uint8_t *hl_run_metadata(const hl_snapshot *first, const hl_tracer_facts *facts, const hl_run_process *process,
@@ -121,6 +123,7 @@ typedef struct {
 } hl_run_line;
 typedef struct {
     hl_run_line largest[HL_RUN_LINES]; /* with bytes, as many as there are */
+    uint64_t imports;                  /* bytes of what importing modules took */
 } hl_run_lines;
 
 /* The lines of the program's own code that hold most; where there is none, those of packages, of the standard library,

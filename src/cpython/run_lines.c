@@ -1,78 +1,98 @@
 /* run_lines.c: which lines of the program hold most. See run.h.
  *
  * Memory is charged to the newest frame of the program's own code: what a library allocates belongs to the line that has
- * called it. Which files are the program's is known by their names, by the rule of heapledger/report/_names.py.
+ * called it. If the import system is nearer to a block than any such frame, the block belongs to the imports. Which files
+ * are the program's own is known by their names: docs/run.md says how. The commands that analyse files follow the same rule.
  *
  * Threading: no state; async-signal-safe.
  */
 
+#include <Python.h>
 #include <string.h>
 
 #include "run.h"
 
-static bool has(const char *text, size_t length, const char *part)
+#define TEXT_OF(number) #number
+#define TEXT(number) TEXT_OF(number)
+#define VERSION TEXT(PY_MAJOR_VERSION) "." TEXT(PY_MINOR_VERSION)
+#define ZIP "/python" TEXT(PY_MAJOR_VERSION) TEXT(PY_MINOR_VERSION) ".zip/"
+
+typedef struct {
+    const char *at;
+    size_t length;
+} text;
+
+static bool has(text whole, const char *part)
 {
-    return memmem(text, length, part, strlen(part)) != NULL;
+    return memmem(whole.at, whole.length, part, strlen(part)) != NULL;
 }
 
-static size_t digits(const char *at, const char *end)
+static bool begins(text whole, const char *part)
 {
-    size_t count = 0;
-    while (at + count < end && at[count] >= '0' && at[count] <= '9')
-        count++;
-    return count;
+    size_t length = strlen(part);
+    return whole.length >= length && memcmp(whole.at, part, length) == 0;
 }
 
-/* A folder /lib/python3.13/ or /lib64/python3/. */
-static bool is_in_standard_library(const char *text, size_t length)
+static bool ends(text whole, const char *part)
 {
-    static const char folder[] = "/python";
-    const char *end = text + length, *at = text;
-    while ((at = memmem(at, (size_t)(end - at), folder, sizeof folder - 1)) != NULL) {
-        size_t before = (size_t)(at - text), count;
-        bool in_lib =
-            (before >= 4 && memcmp(at - 4, "/lib", 4) == 0) || (before >= 6 && memcmp(at - 6, "/lib64", 6) == 0);
-        at += sizeof folder - 1;
-        if (!in_lib || (count = digits(at, end)) == 0)
-            continue;
-        const char *after = at + count;
-        if (after < end && *after == '.' && (count = digits(after + 1, end)) > 0)
-            after += 1 + count;
-        after += after < end && *after == 't';
-        if (after < end && *after == '/')
-            return true;
-    }
-    return false;
+    size_t length = strlen(part);
+    return whole.length >= length && memcmp(whole.at + whole.length - length, part, length) == 0;
 }
 
-/* The command of an installed package, such as /usr/bin/black: a few lines that call it. */
-static bool is_command(const char *text, size_t length)
+/* Everything before the last slash, and the slash. */
+static text folder_of(text path)
 {
-    const char *name = memrchr(text, '/', length);
-    size_t folder = name != NULL ? (size_t)(name - text) : 0;
-    return folder >= 4 && memcmp(name - 4, "/bin", 4) == 0 && memchr(name, '.', length - folder) == NULL;
+    const char *slash = memrchr(path.at, '/', path.length);
+    return (text){path.at, slash != NULL ? (size_t)(slash - path.at) + 1 : 0};
 }
 
-typedef enum { NO_FILE, STANDARD, LIBRARY, OWN } kind;
-
-static kind kind_of(const hl_string *file)
+static bool is_same(text one, text other)
 {
-    const char *text = file->bytes;
-    size_t length = file->length;
-    if (has(text, length, "/site-packages/") || has(text, length, "/dist-packages/") || is_command(text, length))
+    return one.length == other.length && memcmp(one.at, other.at, one.length) == 0;
+}
+
+static bool is_standard(text file, text interpreter)
+{
+    static const char built[] = "Lib/"; /* beside an interpreter that runs where it was built */
+    if (has(file, "/lib/python" VERSION "/") || has(file, "/lib64/python" VERSION "/") || has(file, ZIP))
+        return true;
+    return interpreter.length > 0 && file.length > interpreter.length + sizeof built &&
+           memcmp(file.at, interpreter.at, interpreter.length) == 0 &&
+           memcmp(file.at + interpreter.length, built, sizeof built - 1) == 0;
+}
+
+static bool is_import_system(text file)
+{
+    return begins(file, "<frozen importlib.") || begins(file, "<frozen importlib>") ||
+           begins(file, "<frozen zipimport") || ends(folder_of(file), "/importlib/") || ends(file, "/zipimport.py");
+}
+
+/* In this order: where a program has no code of its own, the next best counts. */
+typedef enum { NOTHING, IMPORTS, STANDARD, LIBRARY, OWN } kind;
+
+static kind kind_of(text file, text interpreter)
+{
+    if (has(file, "/site-packages/") || has(file, "/dist-packages/"))
         return LIBRARY;
-    if (length == 0 || (text[0] == '<' && text[length - 1] == '>'))
-        return NO_FILE;
-    return is_in_standard_library(text, length) ? STANDARD : OWN;
+    if (begins(file, "<frozen ") || is_standard(file, interpreter))
+        return is_import_system(file) ? IMPORTS : STANDARD;
+    if (begins(file, "<") && ends(file, ">"))
+        return begins(file, "<unknown>") ? NOTHING : LIBRARY; /* <string>: code without a file */
+    /* The command of a package, such as bin/black: a few lines that call it. */
+    return is_same(folder_of(file), interpreter) && !ends(file, ".py") ? LIBRARY : OWN;
 }
 
-/* The line of the newest frame of at least this kind; 0: there is none. */
+/* The line that a stack's memory is charged to; 0: none; IN_IMPORTS: the imports. */
+#define IN_IMPORTS UINT32_MAX
 static hl_location_id find_line(const hl_snapshot *snapshot, hl_stack_id id, const uint8_t *kinds, kind least)
 {
     const hl_stack *stack = hl_book_get_stack(snapshot->book, id);
     for (uint32_t i = 0; i < stack->depth; i++) {
-        if (kinds[stack->locations[i]] >= least)
-            return hl_book_get_location(snapshot->book, stack->locations[i])->line_id;
+        hl_location_id location = stack->locations[i];
+        if (kinds[location] >= least)
+            return hl_book_get_location(snapshot->book, location)->line_id;
+        if (kinds[location] == IMPORTS)
+            return IN_IMPORTS;
     }
     return 0;
 }
@@ -96,15 +116,19 @@ bool hl_run_find_lines(const hl_snapshot *snapshot, hl_run_lines *lines)
     uint8_t *kinds = hl_os_alloc((size_t)count + 1, 1);
     uint64_t *sums = hl_os_alloc((size_t)count + 1, sizeof *sums);
     bool found = kinds != NULL && sums != NULL;
-    kind best = NO_FILE;
+    text executable = {hl_run_executable(), strlen(hl_run_executable())};
+    kind best = STANDARD;
     *lines = (hl_run_lines){0};
     for (uint32_t id = 1; found && id <= count; id++) {
-        kinds[id] = (uint8_t)kind_of(hl_book_get_string(book, hl_book_get_location(book, id)->file));
+        const hl_string *file = hl_book_get_string(book, hl_book_get_location(book, id)->file);
+        kinds[id] = (uint8_t)kind_of((text){file->bytes, file->length}, folder_of(executable));
         best = kinds[id] > best ? kinds[id] : best;
     }
-    for (size_t i = 0; found && i < snapshot->row_count; i++)
-        sums[find_line(snapshot, snapshot->rows[i].stack, kinds, best)] +=
-            snapshot->rows[i].size * snapshot->rows[i].live;
+    for (size_t i = 0; found && i < snapshot->row_count; i++) {
+        const hl_row *row = &snapshot->rows[i];
+        hl_location_id line = find_line(snapshot, row->stack, kinds, best);
+        *(line == IN_IMPORTS ? &lines->imports : &sums[line]) += row->size * row->live;
+    }
     for (uint32_t id = 1; found && id <= count; id++)
         enter(lines, id, sums[id]);
     hl_os_free(sums);

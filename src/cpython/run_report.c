@@ -56,6 +56,11 @@ void hl_run_remember(const char *executable)
         stderr_then = (struct stat){0};
 }
 
+const char *hl_run_executable(void)
+{
+    return known_executable;
+}
+
 uint8_t *hl_run_metadata(const hl_snapshot *first, const hl_tracer_facts *facts, const hl_run_process *process,
                          size_t *length)
 {

@@ -225,19 +225,16 @@ static void say_line(uint64_t bytes, const char *where, const char *number)
 
 static void say_lines(const summary *all, const hl_snapshot *snapshot)
 {
-    char size[HL_DIGITS_ROOM + 8], number[HL_DIGITS_ROOM];
+    char size[HL_DIGITS_ROOM + 8], imports[HL_DIGITS_ROOM + 8], number[HL_DIGITS_ROOM];
     hl_run_lines lines;
     bool at_peak = snapshot->moment == HL_PEAK;
     if (!hl_run_find_lines(snapshot, &lines))
         return;
     (void)hl_digits(number, all->merged, 10);
-    const char *when = at_peak ? " at the peak" : " at the end",
-               *several = at_peak ? " at the peaks of " : " at the ends of ";
-    if (all->merged > 1)
-        hl_run_say("heapledger: the lines that held most of ", size_text(snapshot->bytes, size), several, number,
-                   " processes:\n", NULL);
-    else
-        hl_run_say("heapledger: the lines that held most of ", size_text(snapshot->bytes, size), when, ":\n", NULL);
+    bool several = all->merged > 1;
+    hl_run_say("heapledger: the lines that held most of ", size_text(snapshot->bytes, size),
+               at_peak ? " at the peak" : " at the end", several ? "s of " : "", several ? number : "",
+               several ? " processes" : "", ", of which imports took ", size_text(lines.imports, imports), ":\n", NULL);
     for (size_t i = 0; i < HL_RUN_LINES && lines.largest[i].bytes > 0; i++) {
         const hl_location *location = hl_book_get_location(snapshot->book, lines.largest[i].line);
         const hl_string *name = hl_book_get_string(snapshot->book, location->file);

@@ -2,6 +2,7 @@
 
 import os
 import re
+import sysconfig
 
 import pytest
 from running import Folder
@@ -31,7 +32,9 @@ def test_summary(folder):
     assert all(path.name.startswith(own.stem) for path in folder.files())
     assert lines[1] == f"heapledger: 2 files of 2 processes: {own.with_suffix('')}*.hlsnap"
     assert re.fullmatch(
-        r"heapledger: the lines that held most of 2\d\.\d MiB at the peaks of 2 processes:", lines[2]
+        r"heapledger: the lines that held most of 2\d\.\d MiB at the peaks of 2 processes, "
+        r"of which imports took \d\.\d MiB:",
+        lines[2],
     ), lines
     places = (("10.0", "child.py:1"), ("7.0", f"{folder.path / name}:3"), ("3.0", f"{folder.path / name}:2"))
     for line, (size, place) in zip(lines[3:], places, strict=True):
@@ -42,7 +45,9 @@ def test_summary_charges_libraries_to_the_program(folder):
     """What the standard library and packages allocate belongs to the line of the program that called them."""
     package = folder.path / "lib" / "site-packages"
     package.mkdir(parents=True)
-    (package / "packed.py").write_text("def work():\n    return [bytes(1 << 20) for _ in range(20)]\n")
+    (package / "packed.py").write_text(
+        "table = bytes(50 << 20)\ndef work():\n    return [bytes(1 << 20) for _ in range(20)]\n"
+    )
     name = folder.script("""\
         import json, sys
         sys.path.append("lib/site-packages")
@@ -53,14 +58,16 @@ def test_summary_charges_libraries_to_the_program(folder):
         more = packed.work()
         """)
     done = folder.traced(name)
-    shown = [line.split()[2] for line in done.err.splitlines()[2:]]
+    header, *lines = done.err.splitlines()[1:]
+    assert re.search(r"of which imports took 5\d\.\d MiB:$", header), done
+    shown = [line.split()[2] for line in lines]
     assert shown[0] == f"{folder.path / name}:5" and shown[1] == f"{folder.path / name}:7", done
     # Where nothing is the program's own, packages count.
     done = folder.traced("-m", "packed_command", environment={"PYTHONPATH": str(package)})
     assert "No module named packed_command" in done.err
     (package / "packed_command.py").write_text("import packed\nkept = packed.work()\n")
     done = folder.traced("-m", "packed_command", environment={"PYTHONPATH": str(package)})
-    assert f"20.0 MiB  {package / 'packed.py'}:2\n" in done.err
+    assert f"20.0 MiB  {package / 'packed.py'}:3\n" in done.err
 
 
 def test_summary_of_very_much(folder):
@@ -76,7 +83,7 @@ def test_summary_of_very_much(folder):
     lines = folder.traced(name).err.splitlines()
     assert sum(path.stat().st_size for path in folder.files()) > 32 << 20
     assert "heapledger: 19 files of 19 processes: " in lines[1]
-    assert re.fullmatch(r"heapledger: the lines that held most of 1\d\.\d MiB at the peak:", lines[2]), lines
+    assert re.fullmatch(r"heapledger: the lines that held most of 1\d\.\d MiB at the peak, .*:", lines[2]), lines
     assert lines[3].split()[0] == "7.0" and lines[3].endswith(f"{name}:2")
 
 
@@ -163,3 +170,11 @@ def test_files_that_others_are_writing(folder):
         lines = folder.traced(name, options=["-o", "%p"]).err.splitlines()
         assert lines[1].startswith("heapledger: the lines that held most of ")
         assert lines[2].endswith(f"3.0 MiB  {folder.path / name}:1")
+
+
+def test_commands_of_packages_are_not_the_programs_own(folder):
+    """The script beside the interpreter only calls the package."""
+    command = os.path.join(sysconfig.get_path("scripts"), "pytest")
+    done = folder.traced(command, "--version")
+    lines = done.err.splitlines()[-3:]
+    assert all("/site-packages/" in line for line in lines), done
