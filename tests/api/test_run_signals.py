@@ -73,13 +73,15 @@ def test_signal_interrupts_anything(folder, what):
     """Inside the hooks, the C library's allocator, our own functions: the process ends, and the file is whole."""
     script = folder.script(f"print('ready', flush=True)\n{BUSY[what]}\n")
     for delay in (0.0, 0.03, 0.11):
-        child = folder.start_traced(script, options=["-q", "-n", "5", "-o", "only.hlsnap"], start_new_session=True)
+        child = folder.start_traced(script, options=["-n", "5", "-o", "only.hlsnap"], start_new_session=True)
         wait_for_line(child)
         time.sleep(delay)
         began = time.monotonic()
         child.send_signal(signal.SIGTERM)
-        assert folder.finish(child).status == -signal.SIGTERM
+        done = folder.finish(child)
+        assert done.status == -signal.SIGTERM
         assert time.monotonic() - began < 10
+        assert "heapledger: the lines that held most of " in done.err
         capture = heapledger.Capture.load(folder.path / "only.hlsnap")
         assert sum(statistic.size for statistic in capture.peak.statistics("filename")) == capture.metadata["peak"]
         folder.clear()
