@@ -57,8 +57,8 @@ static pid_t process_of(const summary *all, int file)
     hl_hlsnap_add_bytes(&pid, "i", 1);
     if (!run.failed && !pid.failed && memmem(bytes, (size_t)length, run.bytes, run.length) != NULL) {
         const uint8_t *at = memmem(bytes, (size_t)length, pid.bytes, pid.length);
-        const uint8_t *number = at != NULL ? at + pid.length : NULL;
-        if (number != NULL && number[0] <= 4 && bytes + length - number > number[0])
+        const uint8_t *number = at != NULL ? at + pid.length : bytes + length, *end = bytes + length;
+        if (number < end && number[0] <= 4 && end - number > number[0])
             process = (pid_t)hl_hlsnap_get_fixed(number + 1, number[0]);
     }
     hl_os_free(run.bytes);
