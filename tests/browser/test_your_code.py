@@ -34,6 +34,11 @@ def size_text(size):
     return f"{rest:.{0 if unit == 0 else 2 if rest < 9.995 else 1}f} {('B', 'KiB', 'MiB')[unit]}"
 
 
+def open_menu(page, menu):
+    page.click(f"{menu} summary")
+    page.wait_for_timeout(100)  # it moves into the window when it is open
+
+
 def visible(page, selector):
     """Whether all of these elements are inside of the window from left to right, and have a size."""
     return page.evaluate(
@@ -56,7 +61,7 @@ def test_the_box_at_the_top_says_what_to_fix(open_page, shop, shop_page, width, 
     for cells, line in zip(found, wanted, strict=True):
         size, share, place, source, count = cells
         assert (size, share) == (size_text(line["size"]), f"{100 * line['size'] / whole:.1f}%")
-        assert place == f"{shop / 'shop.py'}:{line['line']}" and source == line["source"] != ""
+        assert place == f"{shop.name}/shop.py:{line['line']}" and source == line["source"] != ""
         assert count.startswith(f"{line['count']:,} block") and count.endswith(" on average")
     assert "KEPT.append(bytearray(300_000 * number))" in found[0]
     assert page.locator("#fix-rest").text_content().startswith("imports: ")
@@ -197,7 +202,7 @@ def test_a_joint_says_that_it_is_a_guess(open_page, tmp_path):
     hover_row(page, 3)
     assert "is a guess" in page.locator("#tip").inner_text()
     # No line above a joint is charged for what is below it.
-    assert [(line[0], line[2]) for line in fixes(page)] == [("4.88 KiB", "/srv/app.py:6"), ("100 B", "/srv/app.py:3")]
+    assert [(line[0], line[2]) for line in fixes(page)] == [("4.88 KiB", "srv/app.py:6"), ("100 B", "srv/app.py:3")]
 
 
 # --- source ---
@@ -283,9 +288,13 @@ def test_resident_memory_is_explained(open_page, shop, shop_page):
     assert totals(page)["Resident memory"] == size_text(resident["rss"])
     said = page.locator("#totals").inner_text()
     assert f"{size_text(resident['parts']['tables'])} heapledger's own tables" in said
-    page.click("#resident summary")
+    open_menu(page, "#resident")
     listed = page.locator("#resident .menu-body").inner_text()
     assert "our own tables, which go when tracing stops" in listed and "mapped files" in listed
+    assert visible(page, "#resident .menu-body")
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.click("#resident summary")
+    open_menu(page, "#resident")
     assert visible(page, "#resident .menu-body")
     page.keyboard.press("Escape")
     assert not page.locator("#resident .menu-body").is_visible()
@@ -324,6 +333,37 @@ def test_the_dialog_of_keys(open_page, shop_page):
     page.fill("#search", "json")
     page.keyboard.press("Escape")
     assert page.evaluate("document.activeElement.id") == "graph" and outline(page, "#graph") == "none"
+
+
+def test_long_names_are_cut_where_they_say_least(open_page, tmp_path):
+    import heapledger
+
+    folder = "/home/somebody/" + "a-rather-long-name-of-a-folder/" * 5
+    function = "NamespacesThatAreLong.start_an_element_handler_with_a_long_name"
+    space = {}
+    exec(compile("def f(kept):\n    kept.append(bytearray(9000))\n", folder + "orders.py", "exec"), space)
+    space["f"].__code__ = space["f"].__code__.replace(co_name=function, co_qualname=function)
+    kept = []
+    heapledger.start(5)
+    space["f"](kept)
+    heapledger.take_capture().dump(tmp_path / "long.hlsnap")
+    heapledger.stop()
+    made = reports.make_page(tmp_path / "long.html", tmp_path / "long.hlsnap")
+    for width in (1024, 400):
+        page = open_page(made, viewport={"width": width, "height": 800})
+        place = page.locator("#fix .where").first
+        assert place.text_content().endswith("a-rather-long-name-of-a-folder/orders.py:2")
+        assert place.get_attribute("title") == f"{folder}orders.py:2"
+        assert visible(page, "#table td.name button")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("width", [1400, 1024, 400])
+def test_menus_open_inside_the_window(open_page, shop_page, width):
+    page = open_page(shop_page, viewport={"width": width, "height": 800})
+    for menu in ("#hide", "#resident"):
+        open_menu(page, menu)
+        assert visible(page, f"{menu} .menu-body")
 
 
 def test_kinds_have_one_name(open_page, shop_page):

@@ -2,6 +2,8 @@
 
 const MOMENT_NAMES = { live: "Alive at the end", peak: "At the peak", allocated: "Allocated in all" };
 
+const LEAST_EDGE = 8; // pixels between a menu and the edge of the window
+
 function choices(id, options, chosen, choose) {
   const buttons = options.map(([value, text]) =>
     element(
@@ -54,6 +56,7 @@ class Controls {
       app.graph.show();
     });
     document.addEventListener("keydown", (event) => this.press(event));
+    document.addEventListener("toggle", (event) => this.keepInside(event.target), { capture: true });
     document.addEventListener("click", (event) => {
       for (const menu of document.querySelectorAll("details.menu[open]"))
         if (!menu.contains(event.target)) menu.open = false;
@@ -82,6 +85,15 @@ class Controls {
       last.lost_records ? `${countText(last.lost_records)} records lost` : "",
     ];
     byId("facts").textContent = plainText(facts.filter(Boolean).map(String).join(" · "));
+  }
+
+  // A menu that opens at the right edge moves left.
+  keepInside(menu) {
+    const body = menu.querySelector(".menu-body");
+    if (body === null || !menu.open) return;
+    body.style.translate = "";
+    const over = body.getBoundingClientRect().right + LEAST_EDGE - document.documentElement.clientWidth;
+    if (over > 0) body.style.translate = `${-over}px`;
   }
 
   press(event) {

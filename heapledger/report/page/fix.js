@@ -100,7 +100,7 @@ class Fix {
     const [bytes, blocks] = [amounts.bytes[location], amounts.blocks[location]];
     const text = difference ? changeText : amountText;
     const counted = difference ? blocksText(blocks, true) : `${blocksText(blocks)}, ${averageText(bytes, blocks)}`;
-    const place = `${shownFile(names.file(location))}:${names.line(location)}`;
+    const place = shortFile(shownFile(names.place(location)));
     return element(
       "li",
       {},
@@ -109,7 +109,7 @@ class Fix {
         { type: "button", title: "Zoom to it in the graph", "data-key": location, onclick: () => this.go(location) },
         element("b", {}, text(amounts[measure][location], measure)),
         element("span", { class: "part" }, shareText(amounts[measure][location], whole)),
-        element("span", { class: "where" }, plainText(place)),
+        element("span", { class: "where", title: plainText(names.place(location)) }, plainText(place)),
         element("span", { class: "what" }, element("code", {}, plainText(names.source(location) || names.functionName(location)))),
         element("span", { class: "count" }, counted),
       ),

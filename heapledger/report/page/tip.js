@@ -46,7 +46,7 @@ class Tip {
       const table = element("table");
       for (const [name, value] of this.rows(frame))
         table.append(element("tr", {}, element("td", {}, name), element("td", {}, value)));
-      const place = plainText(app.names.place(frame.location)),
+      const place = plainText(shownFile(app.names.place(frame.location))),
         source = plainText(app.names.source(frame.location)),
         kind = frame.location === 0 ? "" : KIND_NAMES[app.names.kind(frame.location)];
       box.replaceChildren(
