@@ -74,12 +74,12 @@ class View:
             yield Frame(self._tree.location(nodes[0]), nodes, size, count)
 
     def below(self, frame, depth):
-        """(frames to show, the greatest first; number, size and count of those to fold)"""
+        """(frames to show, the greatest first and imports last; number, size and count of those to fold)"""
         frames = list(self._calls(frame))
         if frame is self.root and self.imports.count:
             frames.append(self.imports)
         kept = [one for one in frames if one.size >= self.least] if depth < self._depth else []
-        kept.sort(key=lambda one: (-one.size, -one.count, min(one.nodes, default=0)))
+        kept.sort(key=lambda one: (one is self.imports, -one.size, -one.count, min(one.nodes, default=0)))
         number = len(frames) - len(kept)
         size, count = (
             sum(getattr(one, what) for one in frames) - sum(getattr(one, what) for one in kept)

@@ -289,6 +289,8 @@ static const joining joinings[] = {
     {{"pcde", "abc", "abcdef"}, {"pcde", "abc", "ab~cdef"}},
     /* the frames that are alike decide where depths do not */
     {{"pcq", "abcd", "xxxcdef"}, {"pcq", "abcd", "ab~cdef"}},
+    /* stacks that each lack one frame more do not each stand below one joint more */
+    {{"abcdefg", "abc", "abcde", "abcdef", "abcdefgh"}, {"abc~defg", "abc", "a~bcde", "ab~cdef", "abc~d~efgh"}},
     /* a frame that is only known as the first of a stack has no caller */
     {{"c", "abcdef"}, {"c", "?cdef"}},
     /* a recursion: the frames that were kept are those of one that is known */

@@ -127,6 +127,28 @@ def heapledger(*arguments, **options):
     return subprocess.run(command, capture_output=True, check=True, timeout=TIMEOUT, **options)
 
 
+def paths(node, above=()):
+    """The places of each frame and its callers, of a tree as JSON."""
+    for child in node["children"]:
+        path = (*above, (child.get("file"), child.get("line")))
+        yield path
+        yield from paths(child, path)
+
+
+def test_cut_stacks_of_a_server_are_joined(tmp_path, packages):
+    """Of a handler 30 frames down, 12 are kept; which line of the program runs the server is known from other stacks."""
+    program = tmp_path / "server.py"
+    program.write_text(GROWING_DICT.replace("def item", "async def item"))
+    command = ["run", "-n", 12, "-o", "server.hlsnap", program]
+    heapledger(*command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(packages)})
+    answer = json.loads(heapledger("tree", "--json", "--threshold", 0.1, tmp_path / "server.hlsnap").stdout)
+    lines = {text: number for number, text in enumerate(GROWING_DICT.splitlines(), 1)}
+    (planted,) = [number for text, number in lines.items() if text.endswith("# planted")]
+    serves = (str(program), lines["    server.run(sockets=[listening])"])
+    found = [path for path in paths(answer["root"]) if path[-1] == (str(program), planted)]
+    assert found and all(path[0] == serves and ("<cut>", 0) in path for path in found), found
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_leak_is_the_first_line(tmp_path, packages, name):
     program = tmp_path / f"{name}.py"

@@ -90,8 +90,9 @@ class Frames {
     return frame.children;
   }
 
-  // The heaviest first; of changes, before all what has grown.
+  // The heaviest first; of changes, before all what has grown. Imports come last: they are not what one looks for.
   order(a, b) {
+    if (a === this.imports || b === this.imports) return a === this.imports ? 1 : -1;
     const signs = this.weights.onlyChanges ? Math.sign(b.after - b.before) - Math.sign(a.after - a.before) : 0;
     return signs || b.weight - a.weight || a.location - b.location;
   }

@@ -232,11 +232,10 @@ class Graph {
       room = box.width - 2 * MARGIN;
     let shown = text + end,
       width = context.measureText(shown).width;
-    if (width > room) {
-      const kept = Math.floor((shown.length * room) / width) - 2;
+    for (let kept = Math.floor((shown.length * room) / width) - 1; width > room; kept--) {
       if (kept < 2) return 0;
       shown = kept - end.length < 2 ? `${text.slice(0, kept)}…` : `${text.slice(0, kept - end.length)}…${end}`;
-      width = room;
+      width = context.measureText(shown).width;
     }
     context.globalAlpha = alpha;
     context.fillStyle = colour;
