@@ -14,20 +14,37 @@ void hl_missed_allocation(hl_missed *missed, uintptr_t address)
     atomic_store(unseen(missed, address), address);
 }
 
+/* NULL: no memory. */
+static hl_departure_place *get_places(hl_missed *missed)
+{
+    enum { BYTES = HL_MOST_DEPARTURES * sizeof(hl_departure_place) };
+    hl_departure_place *places = atomic_load(&missed->places);
+    if (places != NULL)
+        return places;
+    hl_departure_place *made = hl_os_map(BYTES);
+    if (made != NULL && atomic_compare_exchange_strong(&missed->places, &places, made))
+        return made;
+    if (made != NULL)
+        hl_os_unmap(made, BYTES); /* another thread was first */
+    return places;
+}
+
 void hl_missed_departure(hl_missed *missed, hl_departure departure)
 {
     uintptr_t address = departure.address;
     if (departure.site == 0 && departure.domain == 0 &&
         atomic_compare_exchange_strong(unseen(missed, address), &address, 0))
         return;
-    uint32_t place = atomic_fetch_add(&missed->taken, 1);
-    if (place >= HL_MOST_DEPARTURES) {
-        atomic_store(&missed->taken, HL_MOST_DEPARTURES + 1); /* far from wrapping */
-        atomic_fetch_add(&missed->lost, 1);
+    hl_departure_place *places = get_places(missed);
+    uint32_t place = places == NULL ? HL_MOST_DEPARTURES : atomic_fetch_add(&missed->taken, 1);
+    if (place < HL_MOST_DEPARTURES) {
+        places[place].departure = departure;
+        atomic_store(&places[place].noted, true);
         return;
     }
-    missed->places[place].departure = departure;
-    atomic_store(&missed->places[place].noted, true);
+    if (places != NULL)
+        atomic_store(&missed->taken, HL_MOST_DEPARTURES + 1); /* far from wrapping */
+    atomic_fetch_add(&missed->lost, 1);
 }
 
 static void settle_one(hl_ledger *ledger, const hl_departure *departure)
@@ -43,16 +60,17 @@ static void settle_one(hl_ledger *ledger, const hl_departure *departure)
 void hl_missed_settle(hl_missed *missed, hl_ledger *ledger)
 {
     uint32_t taken = atomic_load(&missed->taken);
-    uint32_t places = taken < HL_MOST_DEPARTURES ? taken : HL_MOST_DEPARTURES;
-    for (uint32_t i = 0; i < places; i++) {
-        if (!atomic_load(&missed->places[i].noted))
+    uint32_t count = taken < HL_MOST_DEPARTURES ? taken : HL_MOST_DEPARTURES;
+    hl_departure_place *places = atomic_load(&missed->places);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!atomic_load(&places[i].noted))
             continue; /* done, or not filled yet: then its block is not freed yet either */
-        settle_one(ledger, &missed->places[i].departure);
-        atomic_store(&missed->places[i].noted, false);
+        settle_one(ledger, &places[i].departure);
+        atomic_store(&places[i].noted, false);
         missed->settled++;
     }
     ledger->lost += atomic_exchange(&missed->lost, 0);
-    if (missed->settled == places && atomic_compare_exchange_strong(&missed->taken, &taken, 0))
+    if (missed->settled == count && atomic_compare_exchange_strong(&missed->taken, &taken, 0))
         missed->settled = 0;
 }
 

@@ -32,15 +32,17 @@ typedef struct {
 enum { HL_MOST_DEPARTURES = 1 << 16, HL_UNSEEN_LOG2 = 14 };
 
 typedef struct {
+    _Atomic bool noted;
+    hl_departure departure;
+} hl_departure_place;
+
+typedef struct {
     _Atomic uint32_t taken; /* places, or more than there are */
     uint32_t settled;       /* places that are done */
     _Atomic uint64_t lost;  /* records, since they were last added to the ledger's */
     _Atomic bool any_unseen;
     _Atomic uintptr_t unseen[1 << HL_UNSEEN_LOG2]; /* blocks that were allocated in this fork and not entered */
-    struct {
-        _Atomic bool noted;
-        hl_departure departure;
-    } places[HL_MOST_DEPARTURES];
+    _Atomic(hl_departure_place *) places; /* HL_MOST_DEPARTURES, in pages of their own from the first departure on */
 } hl_missed;
 
 /* `address` in domain 0; 0: not known. */

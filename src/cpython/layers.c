@@ -45,8 +45,9 @@ static uint32_t layers_called(const PyMemAllocatorEx *top, size_t size)
 
 void hl_layers_survey(hl_survey survey[HL_LAYER_DOMAINS])
 {
-    /* Small and large to the interpreter, and to whoever keeps a reserve. */
-    static const size_t sizes[] = {1, 64, 512, 4096, 1 << 20};
+    /* Small and large to the interpreter, and to whoever keeps a reserve; but not so large that the C library maps pages for
+     * it, which would change its thresholds for good. */
+    static const size_t sizes[] = {1, 64, 512, 4096, 65536};
     bool was_inside = hl_hooks_this_thread.inside;
     hl_hooks_this_thread.inside = true; /* hooks of ours pass through, and say that they were called */
     for (int i = 0; i < HL_LAYER_DOMAINS; i++) {

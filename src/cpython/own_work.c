@@ -1,28 +1,34 @@
 /* own_work.c: the brackets around our own work. See tracer.h.
  *
- * Each thread has a list of the brackets that it has opened and not closed, oldest first; the frame of the newest is the one
- * that the hooks compare with. A bracket knows itself by its id, not by what stood there before it, because greenlets end
- * brackets out of order. One that is never ended, because its greenlet never went on, drops out of the list as others come.
+ * The process has a table of the brackets that were opened and not closed, with the threads they belong to; the frame of a
+ * thread's newest one is the frame that the hooks compare with. A bracket knows itself by its id, not by what stood there
+ * before it, because greenlets end brackets out of order. If the table is full, which takes a thread for each place, a
+ * bracket works as long as no other one of its thread ends before it.
+ *
+ * The table is not thread-local, as the C library has little room for variables that are (docs/platforms.md).
+ *
+ * Threading: a place belongs to the thread that has put itself there; the rest of it is that thread's.
  */
 
 #include "hooks.h"
 #include "tracer.h"
 
-enum { MOST_OPEN = 8 };
+enum { PLACES = 64 };
 
-static __thread struct {
-    const void *frames[MOST_OPEN];
-    uint64_t ids[MOST_OPEN];
-    uint32_t count;
-} open;
+static struct {
+    _Atomic uintptr_t owner; /* a thread, by the address of its own variable; 0: free */
+    const void *frame;
+    uint64_t id;
+} open[PLACES];
 
-static void close_place(uint32_t place)
+static uintptr_t this_thread(void)
 {
-    open.count--;
-    for (; place < open.count; place++) {
-        open.frames[place] = open.frames[place + 1];
-        open.ids[place] = open.ids[place + 1];
-    }
+    return (uintptr_t)&hl_hooks_this_thread;
+}
+
+static bool is_mine(int place)
+{
+    return atomic_load_explicit(&open[place].owner, memory_order_relaxed) == this_thread();
 }
 
 void hl_tracer_begin_own_work(hl_own_work *work)
@@ -30,22 +36,32 @@ void hl_tracer_begin_own_work(hl_own_work *work)
     static _Atomic uint64_t last_id;
     PyThreadState *thread;
     (void)hl_frames_here(true, &thread);
-    if (open.count == MOST_OPEN)
-        close_place(0);
-    work->id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
     const void *frame = thread == NULL ? NULL : hl_frames_current(thread);
-    open.frames[open.count] = frame;
-    open.ids[open.count++] = work->id;
+    work->id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
+    for (int place = 0; place < PLACES; place++) {
+        uintptr_t nobody = 0;
+        if (atomic_compare_exchange_strong(&open[place].owner, &nobody, this_thread())) {
+            open[place].frame = frame;
+            open[place].id = work->id;
+            break;
+        }
+    }
     hl_hooks_this_thread.own_frame = frame;
 }
 
 void hl_tracer_end_own_work(const hl_own_work *work)
 {
-    for (uint32_t place = open.count; place-- > 0;) {
-        if (open.ids[place] == work->id) {
-            close_place(place);
-            break;
+    uint64_t newest = 0;
+    const void *frame = NULL;
+    for (int place = 0; place < PLACES; place++) {
+        if (!is_mine(place))
+            continue;
+        if (open[place].id == work->id) {
+            atomic_store(&open[place].owner, 0);
+        } else if (open[place].id > newest) {
+            newest = open[place].id;
+            frame = open[place].frame;
         }
     }
-    hl_hooks_this_thread.own_frame = open.count == 0 ? NULL : open.frames[open.count - 1];
+    hl_hooks_this_thread.own_frame = frame;
 }

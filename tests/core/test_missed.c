@@ -22,9 +22,15 @@ static hl_site_id some_site(void)
     return site_of(&ledger, 1, SIZE, 0);
 }
 
+static void forget_all(void)
+{
+    hl_departure_place *places = atomic_load(&missed.places);
+    missed = (hl_missed){.places = places};
+}
+
 static void open_with_blocks(void)
 {
-    missed = (hl_missed){0};
+    forget_all();
     CHECK(hl_ledger_open(&ledger, 25, 1) == HL_OK);
     for (uint32_t i = 0; i < BLOCKS; i++)
         hl_ledger_enter(&ledger, address_of(i), SIZE, 0, some_site());
@@ -94,9 +100,21 @@ static void too_many_departures_are_lost_and_counted(void)
     check_and_close(BLOCKS, 3 * 7);
 }
 
+static void without_memory_departures_are_lost_and_counted(void)
+{
+    open_with_blocks();
+    hl_departure_place *places = atomic_exchange(&missed.places, NULL);
+    (void)hl_os_fail_every(1);
+    hl_missed_departure(&missed, (hl_departure){.address = address_of(1)});
+    (void)hl_os_fail_every(0);
+    atomic_store(&missed.places, places);
+    hl_missed_settle(&missed, &ledger);
+    check_and_close(BLOCKS, 1);
+}
+
 static void a_closed_ledger_takes_nothing(void)
 {
-    missed = (hl_missed){0};
+    forget_all();
     ledger = (hl_ledger){0};
     hl_missed_departure(&missed, (hl_departure){.address = address_of(1)});
     hl_missed_departure(&missed, (hl_departure){.site = 1});
@@ -147,4 +165,5 @@ static void nothing_is_lost_between_threads(void)
 
 CHECK_MAIN(TEST(departures_are_settled), TEST(blocks_of_the_fork_itself_need_no_place),
            TEST(what_was_unseen_in_one_fork_is_not_in_the_next), TEST(too_many_departures_are_lost_and_counted),
-           TEST(a_closed_ledger_takes_nothing), TEST(nothing_is_lost_between_threads))
+           TEST(without_memory_departures_are_lost_and_counted), TEST(a_closed_ledger_takes_nothing),
+           TEST(nothing_is_lost_between_threads))

@@ -136,7 +136,7 @@ def paths(node, above=()):
 
 
 def test_cut_stacks_of_a_server_are_joined(tmp_path, packages):
-    """Of a handler 30 frames down, 12 are kept; which line of the program runs the server is known from other stacks."""
+    """Of a handler 30 frames down, 12 are kept; which line of the program runs the server is known from others."""
     program = tmp_path / "server.py"
     program.write_text(GROWING_DICT.replace("def item", "async def item"))
     command = ["run", "-n", 12, "-o", "server.hlsnap", program]
