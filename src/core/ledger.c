@@ -122,12 +122,14 @@ hl_site_id hl_ledger_own_site(hl_ledger *ledger, uint64_t size)
 
 /* After memory was freed. */
 
-static void note_traced(hl_ledger *ledger)
+static inline void note_traced(hl_ledger *ledger)
 {
+    hl_tidying *tidying = &ledger->tidying;
+    if (HL_LIKELY(ledger->traced <= tidying->traced))
+        return;
     /* A program whose memory goes up and down all the time has its sites looked at in vain but once. */
-    uint64_t known = ledger->tidying.idly ? 2 * ledger->tidying.traced : ledger->tidying.traced;
-    if (ledger->traced > known)
-        ledger->tidying.traced = ledger->traced;
+    if (!tidying->idly || ledger->traced > 2 * tidying->traced)
+        tidying->traced = ledger->traced;
 }
 
 static bool is_time_to_tidy(const hl_ledger *ledger)

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -67,21 +66,12 @@ size_t hl_os_page(void)
     return known;
 }
 
-size_t hl_os_address_limit(void)
-{
-    struct rlimit limit;
-    int host_errno = errno;
-    bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-    errno = host_errno;
-    return limited ? (size_t)limit.rlim_cur : SIZE_MAX;
-}
-
 /* Nearly every mapping of ours is sparse or grows: huge pages would only inflate it. errno belongs to the host: a hook must
  * leave it alone, whatever the system answers. */
-static void *map(size_t bytes, int protection)
+static void *map(size_t bytes)
 {
     int host_errno = errno;
-    void *pages = mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (pages == MAP_FAILED)
         pages = NULL;
     else
@@ -92,7 +82,7 @@ static void *map(size_t bytes, int protection)
 
 void *hl_os_map(size_t bytes)
 {
-    return must_fail() ? NULL : map(bytes, PROT_READ | PROT_WRITE);
+    return must_fail() ? NULL : map(bytes);
 }
 
 void *hl_os_map_aligned(size_t bytes, size_t align)
@@ -126,21 +116,6 @@ void hl_os_unmap(void *pages, size_t bytes)
     int host_errno = errno;
     (void)munmap(pages, bytes);
     errno = host_errno;
-}
-
-void *hl_os_reserve(size_t bytes)
-{
-    return must_fail() ? NULL : map(bytes, PROT_NONE);
-}
-
-bool hl_os_commit(void *pages, size_t bytes)
-{
-    if (must_fail())
-        return false;
-    int host_errno = errno;
-    bool done = mprotect(pages, bytes, PROT_READ | PROT_WRITE) == 0;
-    errno = host_errno;
-    return done;
 }
 
 void *hl_os_remap(void *pages, size_t old_bytes, size_t new_bytes)
@@ -199,7 +174,7 @@ static size_t paged_length(size_t count, size_t size)
 static void *paged_alloc(size_t count, size_t size)
 {
     size_t bytes = paged_length(count, size);
-    page_head *head = bytes != 0 ? map(bytes, PROT_READ | PROT_WRITE) : NULL;
+    page_head *head = bytes != 0 ? map(bytes) : NULL;
     if (head == NULL)
         return NULL;
     head->bytes = bytes;

@@ -23,18 +23,13 @@ void *hl_os_map_aligned(size_t bytes, size_t align) HL_MUST_USE;
 /* The same for an array that will be filled: huge pages wherever they fit, which fault in at once. */
 void *hl_os_map_dense(size_t bytes) HL_MUST_USE;
 void hl_os_unmap(void *pages, size_t bytes);
-/* Addresses without memory: costs no RSS and no commit charge until hl_os_commit. */
-void *hl_os_reserve(size_t bytes) HL_MUST_USE;
-bool hl_os_commit(void *pages, size_t bytes) HL_MUST_USE;
-/* Grow a mapping made by hl_os_map; it may move. NULL leaves the old one as it was. */
+/* Grow or shrink a mapping made by hl_os_map; it may move when it grows. NULL leaves the old one as it was. */
 void *hl_os_remap(void *pages, size_t old_bytes, size_t new_bytes) HL_MUST_USE;
 /* The content is forgotten (reads as zero), the memory goes back, the addresses stay. */
 void hl_os_discard(void *pages, size_t bytes);
 /* How many bytes of a mapping are in memory. */
 size_t hl_os_resident(const void *pages, size_t bytes);
 size_t hl_os_page(void);
-/* How many bytes of addresses the process may have (ulimit -v); SIZE_MAX: no limit. */
-size_t hl_os_address_limit(void);
 
 /* Scratch memory for analysis, off the hook path. Zeroed. Freed with hl_os_free. */
 void *hl_os_alloc(size_t count, size_t size) HL_MUST_USE;
