@@ -68,8 +68,8 @@ HL_INLINE hl_site_id hl_ledger_cached(hl_ledger *ledger, const hl_key *key);
  * the caller sets it. */
 hl_site_id hl_ledger_site(hl_ledger *ledger, const hl_key *key);
 
-/* Something has no room left. Reclaim some sites, with what only they name; false: there was none. Ids of sites without a
- * block that the caller has are void. */
+/* Something has no room left. Reclaim some dead sites, with what only they name; false: none was found. The caller must not
+ * go on using the id of a site that has no block. */
 bool hl_ledger_make_room(hl_ledger *ledger);
 
 /* The hidden site of the tracer's own blocks of `size` bytes. They are in the ledger, because a freelist may hand them to
@@ -81,9 +81,9 @@ void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32
 /* The same in domain 0, under a site that is not hidden, where nothing need be made ready or closed for it. False: nothing
  * has changed. */
 HL_INLINE bool hl_ledger_enter_quickly(hl_ledger *ledger, uintptr_t address, hl_site_id site);
-/* Remove a block. False when it is not entered. With the last block of a page and other rare events, among them a call of
- * this for want of hl_ledger_leave_quickly, a few sites are looked at if there are many, and traced memory has fallen
- * by a quarter or the peak has moved by as much: the dead among them are reclaimed. */
+/* Remove a block. False when it is not entered. This is the rare way out (the last block of a page takes it, among
+ * others), so it also tidies up a little: after traced memory has fallen by a quarter, or the peak has moved by as much, it
+ * lets the hand of the sites go round, a few steps with each call. */
 bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain);
 /* The same in domain 0 where there is nothing else to be done, or no block. False: nothing has changed, and there may be
  * something to be done. */
