@@ -268,8 +268,26 @@ static void forget_exec(void)
     atomic_store(&summed_up, false);
 }
 
+static atomic_bool forking;
+
+static void before_fork(void)
+{
+    atomic_store(&forking, true);
+}
+
+static void after_fork_in_parent(void)
+{
+    atomic_store(&forking, false);
+}
+
+bool hl_run_is_newborn(void)
+{
+    return atomic_load(&forking) && getpid() != hl_run_owner;
+}
+
 static void after_fork_in_child(void)
 {
+    atomic_store(&forking, false);
     hl_run_owner = hl_run_given.alone ? 0 : getpid();
     atomic_store(&writing, false);
     atomic_store(&left, false);
@@ -363,6 +381,6 @@ void hl_run_begin(void)
         return;
     hl_run_owner = getpid();
     keep_reserve();
-    (void)pthread_atfork(NULL, NULL, after_fork_in_child);
+    (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     hl_early_watch(&events);
 }

@@ -51,6 +51,8 @@ hl_status hl_run_write(bool in_signal_handler, const char *part, char name[PATH_
 
 /* The last file has been written, and the interpreter is on its way out: what is alive from now on is of no interest. */
 bool hl_run_has_left(void);
+/* This is the child of a fork that does not know it yet: fork() itself has not returned. */
+bool hl_run_is_newborn(void);
 /* Somebody is writing a file: another thread, or the code that a signal handler has interrupted. */
 bool hl_run_is_writing(void);
 

@@ -124,6 +124,10 @@ static void handle(int signal, siginfo_t *info, void *context)
     (void)context;
     if (info->si_code == SI_TIMER && info->si_value.sival_ptr == &ours)
         (void)syscall(SYS_timer_delete, info->si_timerid);
+    if (hl_run_is_newborn() && set_timer(signal, TRY_AGAIN)) {
+        errno = host_errno;
+        return;
+    }
     /* Not in the child of a vfork, whose memory is its parent's, nor in children that are not followed. */
     bool writes = getpid() == hl_run_owner && !hl_run_has_left();
     if (!asks_for_file(signal)) {

@@ -258,6 +258,24 @@ def test_killed_children(folder):
     assert len(folder.captures()) == 3
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGRTMIN + 7])
+def test_signal_that_comes_before_a_child_has_run(folder, number):
+    """It is in no hurry: the child knows first that it is one, and then writes."""
+    script = folder.script(f"""\
+        import os, time
+        for _ in range(30):
+            pid = os.fork()
+            if pid == 0:
+                time.sleep(0.2)
+                os._exit(0)
+            os.kill(pid, {number})
+            os.waitpid(pid, 0)
+        """)
+    assert folder.traced(script, options=["-q", "-o", "%p-x.hlsnap"]).status == 0
+    assert len(series(folder)) == (0 if number == signal.SIGTERM else 30)
+    assert len(folder.files()) - len(series(folder)) == 31
+
+
 def test_children_that_are_not_followed_die_alone(folder):
     script = folder.script("""\
         import os, signal, time

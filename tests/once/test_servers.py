@@ -11,7 +11,7 @@ import pytest
 from servers import ASGI, CELERY, DJANGO, FASTAPI, KEPT, REQUESTS, WSGI, Case, run_case
 
 UVICORN = ["-m", "uvicorn", "--port", "PORT", "app:app"]
-GUNICORN = ["-m", "gunicorn", "--bind", "127.0.0.1:PORT", "--workers", "2", "app:app"]
+GUNICORN = ["-m", "gunicorn", "--no-control-socket", "--bind", "127.0.0.1:PORT", "--workers", "2", "app:app"]
 HYPERCORN = ["-m", "hypercorn", "--bind", "127.0.0.1:PORT", "app:app"]
 CELERY_WORKER = ["-m", "celery", "--app", "app", "worker", "--loglevel", "INFO", "--without-gossip", "--without-mingle"]
 RUNSERVER = ["-m", "django", "runserver", "127.0.0.1:PORT", "--skip-checks"]
