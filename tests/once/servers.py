@@ -73,6 +73,11 @@ def work():
     kept.append(bytearray({KEPT}))
     open(f"{{folder}}/done-{{len(kept)}}-{{os.getpid()}}", "w").close()
 """
+# Each process that has imported the application leaves a file: gunicorn's workers lose signals that come before.
+BOOTED = """
+import os
+open(f"{os.path.dirname(os.path.abspath(__file__))}/booted-{os.getpid()}", "w").close()
+"""
 
 
 @dataclass
@@ -87,6 +92,7 @@ class Case:
     end: tuple = ()  # the words of a command for the interpreter that ends it
     before: str = ""  # a signal on which it replaces its workers
     group: bool = False  # the signal goes to all of them, as from a terminal
+    boots: int = 1  # processes that import the application
     asks: bool = False  # it is asked for files while it runs
     killed: bool = False  # the server itself kills its other processes by SIGKILL
     variables: dict = field(default_factory=dict)
@@ -196,7 +202,7 @@ def send_to(root, number, group):
 
 def run_case(case, folder, tracer):
     """Start, use and stop a server, by an interpreter with these words before the server's; its Outcome."""
-    (folder / "app.py").write_text(case.application)
+    (folder / "app.py").write_text(case.application + BOOTED)
     for name in ("queue", "control"):
         (folder / name).mkdir()
     port = free_port()
@@ -210,12 +216,14 @@ def run_case(case, folder, tracer):
     try:
         use(case, folder, port)
         wait_until(lambda: len(descendants(server.pid)) >= case.processes, f"{case.processes} processes")
+        wait_until(lambda: len(list(folder.glob("booted-*"))) >= case.boots, f"{case.boots} boots")
         seen = descendants(server.pid)
         asked = ask(case, folder, seen, port) if tracer and case.asks else seen
         if case.before:
             send_to(server.pid, getattr(signal, case.before), False)
             wait_until(lambda: sum(map(is_there, seen)) <= len(seen) - case.processes + 1, "the end of the workers")
             wait_until(lambda: len(descendants(server.pid)) >= case.processes, "new workers")
+            wait_until(lambda: len(list(folder.glob("booted-*"))) >= 2 * case.boots, "their boots")
             use(case, folder, port)
             seen |= descendants(server.pid)
         if case.end:

@@ -25,26 +25,28 @@ def cases():
         for stop in stops:
             group = stop.endswith("!")
             number = stop and f"SIG{stop.rstrip('!')}"
-            asks = stop == "INT!" or name == "runserver-noreload"  # once for each kind of server
+            asks = stop in ("INT", "INT!") or name == "runserver-noreload"  # once for each kind of server
             yield Case(name, command, application, number, processes, group=group, asks=asks, **more)
 
     usual = ("TERM", "INT!", "QUIT")
     yield from each(usual, "uvicorn", [*UVICORN, "--loop", "asyncio"], FASTAPI, 1)
     yield from each(["TERM"], "uvicorn-uvloop", [*UVICORN, "--loop", "uvloop"], ASGI, 1)
     yield from each([""], "uvicorn-limit", [*UVICORN, "--limit-max-requests", REQUESTS], ASGI, 1)
-    yield from each(["TERM", "INT!"], "uvicorn-workers", [*UVICORN, "--workers", "2"], ASGI, 3)
-    yield from each(["TERM"], "uvicorn-workers", [*UVICORN, "--workers", "2"], ASGI, 3, before="SIGHUP")
-    yield from each(usual, "gunicorn-sync", GUNICORN, WSGI, 3)
-    yield from each(["TERM"], "gunicorn-sync", GUNICORN, WSGI, 3, before="SIGHUP")
+    yield from each(["TERM", "INT!"], "uvicorn-workers", [*UVICORN, "--workers", "2"], ASGI, 3, boots=2)
+    yield from each(["TERM"], "uvicorn-workers", [*UVICORN, "--workers", "2"], ASGI, 3, boots=2, before="SIGHUP")
+    yield from each(usual, "gunicorn-sync", GUNICORN, WSGI, 3, boots=2)
+    yield from each(["TERM"], "gunicorn-sync", GUNICORN, WSGI, 3, boots=2, before="SIGHUP")
     yield from each(["TERM"], "gunicorn-preload", [*GUNICORN, "--preload"], WSGI, 3)
-    yield from each(usual, "gunicorn-gthread", [*GUNICORN, "--worker-class", "gthread", "--threads", "2"], WSGI, 3)
+    # To the arbiter alone: these workers do not survive a second signal while they handle the first, traced or not.
+    gthread = [*GUNICORN, "--worker-class", "gthread", "--threads", "2"]
+    yield from each(["TERM", "INT", "QUIT"], "gunicorn-gthread", gthread, WSGI, 3, boots=2)
     worker = "uvicorn_worker.UvicornWorker"
-    yield from each(["TERM", "INT!"], "gunicorn-uvicorn", [*GUNICORN, "--worker-class", worker], ASGI, 3)
+    yield from each(["TERM", "INT!"], "gunicorn-uvicorn", [*GUNICORN, "--worker-class", worker], ASGI, 3, boots=2)
     # These workers take no notice of SIGQUIT, and after a while gunicorn kills them.
     impatient = [*GUNICORN, "--worker-class", worker, "--graceful-timeout", "1"]
-    yield from each(["QUIT"], "gunicorn-uvicorn", impatient, ASGI, 3, killed=True)
+    yield from each(["QUIT"], "gunicorn-uvicorn", impatient, ASGI, 3, boots=2, killed=True)
     yield from each(["TERM", "INT!", "QUIT!"], "hypercorn", HYPERCORN, ASGI, 2)
-    yield from each(["TERM"], "hypercorn-workers", [*HYPERCORN, "--workers", "2"], ASGI, 3)
+    yield from each(["TERM"], "hypercorn-workers", [*HYPERCORN, "--workers", "2"], ASGI, 3, boots=2)
     solo = [*CELERY_WORKER, "--pool", "solo"]
     yield from each(usual, "celery-solo", solo, CELERY, 1, variables=ROOT_MAY)
     prefork = [*CELERY_WORKER, "--pool", "prefork", "--concurrency", "2"]
