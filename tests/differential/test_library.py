@@ -15,10 +15,10 @@ MANY = [
     "test_array", "test_asyncgen", "test_asyncio.test_tasks", "test_collections", "test_copy", "test_coroutines",
     "test_csv", "test_dataclasses", "test_dict", "test_enum", "test_exception_group", "test_exceptions",
     "test_fractions", "test_frame", "test_fstring", "test_functools", "test_generators", "test_genexps", "test_heapq",
-    "test_iter", "test_json", "test_list", "test_listcomps", "test_memoryview", "test_named_expressions",
-    "test_ordered_dict", "test_patma", "test_re", "test_scope", "test_struct", "test_sys_setprofile",
-    "test_threading_local", "test_traceback", "test_types", "test_typing", "test_userdict", "test_with",
-    "test_xml_etree",
+    "test_iter", "test_json.test_decode", "test_json.test_dump", "test_list", "test_listcomps", "test_memoryview",
+    "test_named_expressions", "test_ordered_dict", "test_patma", "test_re", "test_scope", "test_struct",
+    "test_sys_setprofile", "test_threading_local", "test_traceback", "test_types", "test_typing", "test_userdict",
+    "test_with", "test_xml_etree",
 ]  # fmt: skip
 
 PROGRAM = """
@@ -34,7 +34,7 @@ def main():
     suite = unittest.defaultTestLoader.loadTestsFromName("test.{module}")
     with contextlib.redirect_stdout(sys.stderr):
         result = unittest.TextTestRunner(stream=io.StringIO(), verbosity=0).run(suite)
-    assert result.testsRun > 5, result
+    assert result.testsRun > 0, result
     return suite, result
 """
 
