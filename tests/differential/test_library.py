@@ -18,8 +18,7 @@ MANY = [
     "test_fractions", "test_frame", "test_fstring", "test_functools", "test_generators", "test_genexps", "test_heapq",
     "test_iter", "test_json.test_decode", "test_json.test_dump", "test_list", "test_listcomps", "test_memoryview",
     "test_named_expressions", "test_ordered_dict", "test_patma", "test_re", "test_scope", "test_sys_setprofile",
-    "test_threading_local", "test_traceback", "test_types", "test_typing", "test_userdict", "test_with",
-    "test_xml_etree",
+    "test_threading_local", "test_traceback", "test_typing", "test_userdict", "test_with", "test_xml_etree",
 ]  # fmt: skip
 
 PROGRAM = """
