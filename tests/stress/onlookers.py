@@ -1,4 +1,4 @@
-"""For stacks.py: trace, profile and monitoring functions that allocate themselves."""
+"""For stacks.py: trace, profile and monitoring functions that allocate themselves and move frames."""
 
 import contextlib
 import functools
@@ -6,7 +6,7 @@ import random
 import sys
 import threading
 
-from walks import check
+from walks import check, leaf
 
 monitoring = getattr(sys, "monitoring", None)
 TOOL = 4
@@ -17,7 +17,8 @@ class Onlookers:
     """Kinds of frames for a random_stacks.Program."""
 
     def onlookers(self):
-        return [self.traced, self.profiled, *([self.monitored] if monitoring else [])]
+        kinds = [self.traced, self.profiled, self.jumping]
+        return kinds + [self.monitored, self.monitored_jump] if monitoring else kinds
 
     def traced(self, depth):
         before = sys.gettrace()
@@ -47,6 +48,58 @@ class Onlookers:
             self.step(depth - 1)
         finally:
             sys.setprofile(before)
+
+    def straight(self, depth):
+        self.allocate()
+        self.step(depth - 2)
+        self.allocate()
+        leaf()
+        self.allocate()
+
+    def straight_generator(self, depth):
+        self.allocate()
+        yield
+        self.allocate()
+        yield
+        self.allocate()
+
+    def mover(self):
+        """A function that moves frames of the two above to other lines, a few times, and allocates before and after.
+        While the trace function still runs, the frame below it is at its new line already.
+        """
+        left = 6
+
+        def move(frame):
+            nonlocal left
+            code = frame.f_code
+            if code not in STRAIGHT or not left or self.random.random() < 0.5:
+                return
+            left -= 1
+            check()
+            with contextlib.suppress(ValueError):  # this line cannot be left
+                frame.f_lineno = code.co_firstlineno + self.random.randrange(1, 6)
+            check()
+
+        return move
+
+    def run_straight(self, depth):
+        self.straight(depth)
+        for _ in self.straight_generator(depth):
+            self.allocate()
+
+    def jumping(self, depth):
+        before, move = sys.gettrace(), self.mover()
+
+        def tracer(frame, event, argument):
+            if event == "line":
+                move(frame)
+            return tracer
+
+        sys.settrace(tracer)
+        try:
+            self.run_straight(depth)
+        finally:
+            sys.settrace(before)
 
     @contextlib.contextmanager
     def monitor(self, events, callback):
@@ -81,3 +134,16 @@ class Onlookers:
         with self.monitor(self.random.sample(everywhere, 3), callback):
             self.step(depth - 1)
         monitoring.restart_events()
+
+    def monitored_jump(self, depth):
+        move, mine = self.mover(), threading.get_ident()
+
+        def callback(code, line):
+            if threading.get_ident() == mine:
+                move(sys._getframe(1))
+
+        with self.monitor([monitoring.events.LINE], callback):
+            self.run_straight(depth)
+
+
+STRAIGHT = {Onlookers.straight.__code__, Onlookers.straight_generator.__code__}

@@ -1,7 +1,7 @@
 """A stack fuzzer: random programs of frames of every kind, each traceback compared with a walk by sys._getframe.
 
 Generators, coroutines and asynchronous generators, exceptions whose tracebacks are kept, code made at run time, calls
-through C and back, trace, profile and monitoring functions that allocate themselves,
+through C and back, trace, profile and monitoring functions that allocate themselves and move frames to other lines,
 signal handlers, threads, greenlets, finalizers, frames that are looked at, cleared and collected; at 2, 25 and 300
 frames. The rest of the kinds is in tests/api/random_stacks.py.
 
