@@ -367,6 +367,25 @@ def phantoms():
     return live(SIZES)[0] - model()
 
 
+def hooks_that_go():
+    """The other tool was first and goes, and takes our hooks along: what is freed then must not stay in the ledger for
+    ever, unless the ledger says that it has lost records.
+    """
+    heapledger.stop()
+    THEIRS["start"](1)
+    start(choices)
+    for _ in range(5):
+        work(choices)
+    THEIRS["stop"]()
+    for _ in range(choices.randrange(len(blocks))):
+        blocks.popleft()
+    act_often(choices, {take_capture: (), ask: (), analyse: ()}, 3)
+    assert heapledger._validate() is None, heapledger._validate()
+    assert not phantoms() or heapledger.lost_records() > 0, phantoms()
+    assert not failures, failures[0]
+    good_as_new()
+
+
 def good_as_new():
     heapledger.stop()
     blocks.clear()
@@ -413,6 +432,8 @@ def main():
             churn.rest()
         signal.setitimer(signal.ITIMER_REAL, 0)
         quiet(is_foreign=is_foreign)
+        if is_foreign:
+            hooks_that_go()
     churn.free_all()
     churn.end()
     print(f"{ran.total()} calls in {number + 1} rounds: {dict(ran)}")
