@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -64,6 +65,15 @@ size_t hl_os_page(void)
         atomic_store_explicit(&page, known, memory_order_relaxed);
     }
     return known;
+}
+
+size_t hl_os_address_limit(void)
+{
+    struct rlimit limit;
+    int host_errno = errno;
+    bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    errno = host_errno;
+    return limited ? (size_t)limit.rlim_cur : SIZE_MAX;
 }
 
 /* Nearly every mapping of ours is sparse or grows: huge pages would only inflate it. errno belongs to the host: a hook must

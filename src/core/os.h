@@ -30,6 +30,8 @@ void hl_os_discard(void *pages, size_t bytes);
 /* How many bytes of a mapping are in memory. */
 size_t hl_os_resident(const void *pages, size_t bytes);
 size_t hl_os_page(void);
+/* How many bytes of addresses the process may have (ulimit -v); SIZE_MAX: no limit. */
+size_t hl_os_address_limit(void);
 
 /* Scratch memory for analysis, off the hook path. Zeroed. Freed with hl_os_free. */
 void *hl_os_alloc(size_t count, size_t size) HL_MUST_USE;
