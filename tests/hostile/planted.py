@@ -32,7 +32,8 @@ class Bug:
     file: str
     old: str
     new: str
-    kind: str = "stress"  # stress, failing, memcheck, record (bugs on record), or the name of a test of the core
+    kind: str = "stress"  # stress, failing, memcheck, record (bugs on record), api, or the name of a test of the core
+    test: str = ""  # of kind api: "file.py -k expression"
     oldest: tuple = (3, 11)
 
 
@@ -41,22 +42,24 @@ BUGS = [
         "raw_threads",
         "threads without the GIL go in without the lock",
         "src/core/gate.h",
-        "    hl_lock_take(&gate->lock);\n    gate->passed = 0;",
-        "    gate->passed = 0;",
+        "    if (!hl_lock_take_unless_forking(&gate->lock))\n",
+        "    if (favoured && !hl_lock_take_unless_forking(&gate->lock))\n",
     ),
     Bug(
         "raw_threads",
         "a block leaves the ledger after it was freed",
         "src/cpython/hooks.c",
         "    if (HL_LIKELY(block != NULL))\n        leave_block(which != PYMEM_DOMAIN_RAW, block);\n"
-        "    const PyMemAllocatorEx *original = original_of(which);\n    original->free(original->ctx, block);\n",
-        "    const PyMemAllocatorEx *original = original_of(which);\n    original->free(original->ctx, block);\n"
+        "    const PyMemAllocatorEx *original = &hl_layers_originals[layer][which];\n"
+        "    original->free(original->ctx, block);\n",
+        "    const PyMemAllocatorEx *original = &hl_layers_originals[layer][which];\n"
+        "    original->free(original->ctx, block);\n"
         "    if (HL_LIKELY(block != NULL))\n        leave_block(which != PYMEM_DOMAIN_RAW, block);\n",
     ),
     Bug(
         "forks",
         "the child keeps its parent's name, so that what both hold counts twice",
-        "src/cpython/tracer.c",
+        "src/cpython/hooks.c",
         "        hl_ledger_inherit(&hl_hooks_ledger);",
         "        (void)hl_ledger_inherit;",
     ),
@@ -78,10 +81,9 @@ BUGS = [
     Bug(
         "signals",
         "a sleep that a signal has ended early is taken for the lock",
-        "src/core/lock.h",
-        "    while (seen != 0) {\n        hl_os_sleep_while(&lock->word, 2);\n"
-        "        seen = atomic_exchange_explicit(&lock->word, 2, memory_order_acquire);\n    }",
-        "    if (seen != 0)\n        hl_os_sleep_while(&lock->word, 2);",
+        "src/core/lock.c",
+        "            hl_os_sleep_while(&lock->word, HL_LOCK_CONTENDED);\n",
+        "            hl_os_sleep_while(&lock->word, HL_LOCK_CONTENDED);\n            return true;\n",
     ),
     Bug(
         "finalizers",
@@ -129,15 +131,15 @@ BUGS = [
         "observers",
         "a block goes back to the allocator of another domain",
         "src/cpython/hooks.c",
-        "    const PyMemAllocatorEx *original = original_of(which);\n    original->free(",
-        "    const PyMemAllocatorEx *original = original_of(PYMEM_DOMAIN_RAW);\n    original->free(",
+        "    const PyMemAllocatorEx *original = &hl_layers_originals[layer][which];\n    original->free(",
+        "    const PyMemAllocatorEx *original = &hl_layers_originals[layer][PYMEM_DOMAIN_RAW];\n    original->free(",
     ),
     Bug(
         "failing",
-        "a domain that cannot be hooked is passed over",
-        "src/cpython/hooks.c",
-        "    if (!remember(which, now))\n        return false;\n",
-        "    if (!remember(which, now))\n        return true;\n",
+        "a start without memory for the shadow goes on",
+        "src/cpython/tracer.c",
+        "        status = hl_shadow_open(&fresh->shadow, nframe);\n",
+        "        (void)hl_shadow_open(&fresh->shadow, nframe);\n",
         "failing",
     ),
     Bug(
@@ -160,8 +162,8 @@ BUGS = [
         "tsan",
         "threads without the GIL go in without the lock",
         "src/core/gate.h",
-        "    hl_lock_take(&gate->lock);\n    gate->passed = 0;",
-        "    gate->passed = 0;",
+        "    if (!hl_lock_take_unless_forking(&gate->lock))\n",
+        "    if (favoured && !hl_lock_take_unless_forking(&gate->lock))\n",
         "threads_thread",
     ),
     Bug(
@@ -209,9 +211,9 @@ BUGS = [
         "gh_144763",
         "whoever finds the ledger's lock taken gives up the GIL",
         "src/cpython/hooks.c",
-        "    bool fast = hl_gate_enter_by(&hl_hooks_gate, favoured);\n",
+        "    hl_passage passage = hl_hooks_enter(favoured);\n    if (HL_UNLIKELY",
         "    if (favoured)\n        PyEval_RestoreThread(PyEval_SaveThread());\n"
-        "    bool fast = hl_gate_enter_by(&hl_hooks_gate, favoured);\n",
+        "    hl_passage passage = hl_hooks_enter(favoured);\n    if (HL_UNLIKELY",
         "record",
     ),
     Bug(
@@ -226,9 +228,9 @@ BUGS = [
         "gh_126315",
         "stop() keeps its lock when there is nothing to stop",
         "src/cpython/tracer.c",
-        "    hl_tracer_stop_tracing();\n    hl_lock_give(&hl_tracer_control);\n",
+        "    hl_tracer_stop_tracing();\n    hl_tracer_give_control();\n    hl_tracer_finish();\n}",
         "    if (!hl_tracer_is_tracing())\n        return;\n"
-        "    hl_tracer_stop_tracing();\n    hl_lock_give(&hl_tracer_control);\n",
+        "    hl_tracer_stop_tracing();\n    hl_tracer_give_control();\n    hl_tracer_finish();\n}",
         "record",
     ),
     Bug(
@@ -261,9 +263,108 @@ BUGS = [
         "a report takes the lock though nobody traces, and lets others wait for it",
         "src/cpython/domains.c",
         "    int ours = hl_domains_track(domain, address, size);\n",
-        "    hl_gate_enter(&hl_hooks_gate);\n    hl_os_yield();\n    hl_gate_leave(&hl_hooks_gate);\n"
+        "    hl_hooks_lock();\n    hl_os_yield();\n    hl_hooks_unlock();\n"
         "    int ours = hl_domains_track(domain, address, size);\n",
         "record",
+    ),
+    # What an attack from outside has found: see docs/reliability.md.
+    Bug(
+        "attack_fork",
+        "a hook waits for a fork for as long as it takes",
+        "src/core/lock.c",
+        "enum { PATIENCE = 100 /* milliseconds */ };",
+        "enum { PATIENCE = 100000000 };",
+        "api",
+        "test_processes.py -k gives_up_the_gil and before-allocates",
+    ),
+    Bug(
+        "attack_circle",
+        "there is one layer of hooks, whatever it is put over",
+        "src/cpython/layers.c",
+        "    int layer = choose_layer(which, top, reached);\n",
+        "    int layer = choose_layer(which, top, reached) * 0;\n",
+        "api",
+        "test_other_hooks.py -k does_not_pass_all_on",
+    ),
+    Bug(
+        "attack_reftracer",
+        "there is one layer of the reference tracer",
+        "src/cpython/reftracer.c",
+        "    layer *here = choose_layer(now, data);\n",
+        "    layer *here = choose_layer(now, data) == NULL ? NULL : &layers[0];\n",
+        "api",
+        "test_companions.py -k does_not_pass_all_on",
+        oldest=(3, 13),
+    ),
+    Bug(
+        "attack_full",
+        "a full table makes no room",
+        "src/cpython/hooks.c",
+        "    return hl_ledger_make_room(&hl_hooks_ledger) ? find_site(frame, size, domain) : 0;\n",
+        "    (void)frame, (void)size, (void)domain;\n    return 0;\n",
+        "api",
+        "test_soak.py -k makes_room",
+    ),
+    Bug(
+        "attack_brackets",
+        "a bracket around our own work is taken for the newest one",
+        "src/cpython/own_work.c",
+        "        if (open[place].id == work->id) {\n",
+        "        if (open[place].frame == hl_hooks_this_thread.own_frame && work->id != 0) {\n",
+        "api",
+        "test_greenlets.py -k switches",
+        oldest=(3, 13),
+    ),
+    Bug(
+        "attack_phantoms",
+        "what was freed while the hooks were gone stays in the ledger",
+        "src/cpython/tracer.c",
+        "        is_stale = true;\n",
+        "        is_stale = false;\n",
+        "api",
+        "test_other_hooks.py -k phantoms",
+    ),
+    Bug(
+        "attack_sleepers",
+        "nobody is woken after a fork",
+        "src/core/lock.c",
+        "    atomic_store(&lock->word, HL_LOCK_FREE);\n    hl_os_wake_all(&lock->word);\n",
+        "    atomic_store(&lock->word, HL_LOCK_FREE);\n",
+        "gate_address_undefined",
+    ),
+    Bug(
+        "attack_real_time",
+        "a real-time thread only yields",
+        "src/core/os.c",
+        "    if (round < YIELDS) {\n",
+        "    if (round < UINT32_MAX) {\n",
+        "gate_address_undefined",
+    ),
+    Bug(
+        "attack_libc",
+        "the C library's allocator is called while the ledger is held",
+        "src/core/ledger_snapshots.c",
+        "    snapshot->nframe = ledger->nframe;\n    snapshot->origins = ledger->origins;\n    snapshot->rows[0]",
+        "    hl_os_free(hl_os_alloc(1, 1));\n"
+        "    snapshot->nframe = ledger->nframe;\n    snapshot->origins = ledger->origins;\n    snapshot->rows[0]",
+        "api",
+        "test_other_hooks.py -k allocates_python_memory",
+    ),
+    Bug(
+        "attack_cliff",
+        "the bound of reclaiming stays where it is",
+        "src/core/sites.c",
+        "        sites->bound *= 2;\n",
+        "        sites->bound *= 1;\n",
+        "reclaim_address_undefined",
+    ),
+    Bug(
+        "attack_memory",
+        "spans without ids keep their memory",
+        "src/core/index.c",
+        "table->warm_count >= MOST_WARM && may_become_cold",
+        "table->warm_count >= UINT32_MAX && may_become_cold",
+        "spans_address_undefined",
     ),
 ]
 
@@ -296,6 +397,10 @@ def passes(bug, seed):
     if bug.kind == "record":
         tests = ROOT / "tests" / "api" / "test_bugs_on_record.py"
         return run(bug.kind, "pytest", "-q", "-p", "no:cacheprovider", tests, "-k", bug.family)
+    if bug.kind == "api":
+        file, *selection = bug.test.split(" ", 2)
+        tests = ROOT / "tests" / "api" / file
+        return run(bug.kind, "pytest", "-q", "-p", "no:cacheprovider", tests, *selection)
     if bug.kind == "failing":
         return run(bug.kind, sys.executable, ROOT / "tests" / "hostile" / "failing.py")
     if bug.kind == "memcheck":
