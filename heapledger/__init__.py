@@ -9,6 +9,9 @@ the standard library's module; ``take_peak_snapshot``, ``take_allocation_snapsho
 allocate is not entered at all: the C code brackets itself, the few Python functions that run later enter ``_OwnWork``,
 and the package's other files are imported here, before anything can be traced. (Where tracing began with the process,
 importing this package is in the ledger like any other import.)
+
+PYTEST_DONT_REWRITE: where tracemalloc was imported first in an enabled environment, so was this package, and pytest
+would warn that it cannot rewrite its assertions any more.
 """
 
 import linecache  # noqa: F401 - part of the interface: tests replace tracemalloc.linecache.getline

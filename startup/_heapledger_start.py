@@ -9,6 +9,9 @@ program that is traced need not use the package either: only the extension modul
 
 An exception here would only be printed by `site`, and the program would go on untraced: what must not go on, ends here.
 Sub-interpreters run `site` too; the tracers are the process's, so only the main interpreter starts one.
+
+PYTEST_DONT_REWRITE: pytest rewrites the assertions of all modules that are installed with one of its plugins, and warns
+of those that are imported already, as this one is. With -W error that would end the run.
 """
 
 import os
