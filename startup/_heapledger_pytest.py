@@ -53,21 +53,29 @@ def pytest_addoption(parser):
         metavar="FILE",
         help="fail tests that need more than FILE says; tests that are not there yet are added",
     )
+    group.addoption(
+        "--heapledger-repeats",
+        type=_number(int, 0, sys.maxsize, "a whole number from 0 on"),
+        default=5,
+        metavar="N",
+        help="run a test that exceeds its baseline up to N times more, and one that is new there twice (5)",
+    )
     group.addoption("--heapledger-update", action="store_true", help="write what was measured into the baseline")
     group.addoption(
         "--heapledger-tolerance",
         type=_number(float, 0, sys.float_info.max, "a percentage from 0 on"),
-        default=0.0,
         metavar="PERCENT",
-        help="by how much a test may exceed its baseline (0)",
+        help="by how much a test may exceed its baseline (5, and a few blocks)",
     )
 
 
 @pytest.hookimpl(trylast=True)  # after pytest-memray
 def pytest_configure(config):
     for text in (
-        "limit_memory(size): fail the test if its peak is more than this above its start, e.g. '24 MB'",
-        "limit_leaks(size, *, filter=None, warmup=2, rounds=3): fail the test if each call leaves more behind",
+        "limit_memory(size, *, current_thread_only=False): "
+        "fail the test if its peak is more than this above its start, e.g. '24 MB'",
+        "limit_leaks(size, *, filter=None, filter_fn=None, current_thread_only=False, warmup=2, rounds=3): "
+        "fail the test if each call leaves more behind",
     ):
         config.addinivalue_line("markers", text)
     if config.option.heapledger_update and not config.option.heapledger_baseline:

@@ -12,12 +12,15 @@ import inspect
 
 import pytest
 from heapledger.command._text import plural
+from heapledger.command._text import size as format_size
 from heapledger.pytest_plugin._baseline import NUMBERS, Baseline
 from heapledger.pytest_plugin._doctests import compiled_unseen
 from heapledger.pytest_plugin._lines import excess, table
 from heapledger.pytest_plugin._markers import read_marker
-from heapledger.pytest_plugin._measure import Measurement, measure, measure_async
-from heapledger.pytest_plugin._sizes import format_size
+from heapledger.pytest_plugin._measure import Ask, Doubts, Measurement, measure, measure_async
+from heapledger.pytest_plugin._ranks import Ranks
+from heapledger.pytest_plugin._repeats import run, runs_of
+from heapledger.pytest_plugin._threads import WHOLE_STACKS
 
 
 class Plugin:
@@ -32,6 +35,7 @@ class Plugin:
         self._nframe = option.heapledger_nframe
         self._warmup = option.heapledger_warmup
         self._is_worker = hasattr(config, "workerinput")
+        self._ranks = Ranks(self._top if option.heapledger else 0)
         self._results = {}  # nodeid -> numbers, in the order of the reports
         self._baseline = None
         if option.heapledger_baseline:
@@ -41,23 +45,45 @@ class Plugin:
     # Measuring
 
     def _rules(self, item):
-        """What the test's markers ask for: (limit of the peak or None, what limit_leaks says or None)."""
+        """What the test's markers ask for: (Memory or None, Leaks or None)."""
         if self._left:
             return None, None
         return read_marker(item, "limit_memory"), read_marker(item, "limit_leaks")
+
+    def _ask(self, item, memory, leaks):
+        rules = [rule for rule in (memory, leaks) if rule is not None]
+        whole_stacks = any(rule.needs_whole_stacks for rule in rules)
+        return Ask(
+            WHOLE_STACKS if whole_stacks else self._nframe,
+            self._doubts(item, leaks),
+            warmup=self._warmup if leaks is None else max(leaks.warmup, self._warmup),
+            rounds=1 if leaks is None else leaks.rounds,
+            own_thread=self._baseline is not None or any(rule.current_thread_only for rule in rules),
+        )
+
+    def _doubts(self, item, leaks):
+        """What seems to be left behind is looked at closely if a verdict depends on it, or if it will be listed."""
+        doubts = [self._ranks.doubts()]
+        if leaks is not None:
+            doubts.append(Doubts(leaks.size))
+        if runs_of(item) is not None:
+            doubts.append(Doubts(self._baseline.doubtful(item.nodeid, runs_of(item))))
+        return functools.reduce(Doubts.or_else, doubts)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item, nextitem):
+        if self._baseline is None or chooses_its_data(item):
+            return None
+        return run(item, nextitem, 1 + self._config.option.heapledger_repeats)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem):
         if any(pyfuncitem.get_closest_marker(name) for name in self._left):
             return (yield)  # memray would count the memory that we take, and the address space
-        peak, leaks = self._rules(pyfuncitem)
-        if peak is None and leaks is None and not self._all:
+        memory, leaks = self._rules(pyfuncitem)
+        if memory is None and leaks is None and not self._all:
             return (yield)
-        measurement = Measurement(
-            self._nframe,
-            warmup=self._warmup if leaks is None else max(leaks.warmup, self._warmup),
-            rounds=1 if leaks is None else leaks.rounds,
-        )
+        measurement = Measurement(self._ask(pyfuncitem, memory, leaks))
         function = pyfuncitem.obj
         if inspect.iscoroutinefunction(function):
 
@@ -76,7 +102,7 @@ class Plugin:
             result = yield
         finally:
             pyfuncitem.obj = function
-        self._judge(pyfuncitem, measurement, peak, leaks)
+        self._judge(pyfuncitem, measurement, memory, leaks)
         return result
 
     @pytest.hookimpl(wrapper=True)
@@ -85,48 +111,46 @@ class Plugin:
         plain = isinstance(item, pytest.Function) and type(item).__name__ != "TestCaseFunction"
         if plain:
             return (yield)
-        peak, leaks = self._rules(item)
+        memory, leaks = self._rules(item)
         if leaks is not None:
             pytest.fail("limit_leaks needs a test function, which can be called several times", pytrace=False)
-        if peak is None and not self._all:
+        if memory is None and not self._all:
             return (yield)
-        measurement = Measurement(self._nframe)
+        measurement = Measurement(self._ask(item, memory, None))
         with compiled_unseen():
             measurement.begin()
             try:
                 result = yield
             finally:
                 measurement.end()
-        self._judge(item, measurement, peak, None)
+        self._judge(item, measurement, memory, None)
         return result
 
     # Judging
 
-    def _judge(self, item, measurement, peak, leaks):
-        numbers = measurement.numbers()
-        if numbers is None:
-            if peak is not None or leaks is not None or self._baseline is not None:
+    def _judge(self, item, measurement, memory, leaks):
+        runs = runs_of(item)
+        if not measurement.is_known():
+            if memory is not None or leaks is not None or runs is not None:
                 pytest.fail("the test's memory is not known: it has stopped the tracer", pytrace=False)
             return
+        numbers = measurement.numbers(own=False)
         item.stash[NUMBERS_OF_ITEM] = numbers
+        self._ranks.add(numbers)
         offences = []
-        if peak is not None and numbers["peak"] > peak:
-            offences.append(
-                (
-                    f"peak {format_size(numbers['peak'])} above the start, {format_size(peak)} allowed",
-                    measurement.growth_at_peak(),
-                )
-            )
+        if memory is not None:
+            offences += _memory_offences(measurement, memory)
         if leaks is not None:
             offences += _leaks_offences(measurement, leaks)
-        if self._baseline is not None:
-            offences += self._baseline.offences(item.nodeid, numbers, measurement)
+        if runs is not None and not offences:
+            runs.add(measurement.numbers(own=True), measurement.had_other_threads())
+            offences = self._baseline.offences(item.nodeid, runs, measurement)
         if offences:
             pytest.fail("\n\n".join(self._explain(item, *offence) for offence in offences), pytrace=False)
 
     def _explain(self, item, sentence, statistics):
         rows = table(excess(statistics, item.path), self._top, self._config.invocation_params.dir)
-        return f"heapledger: {item.nodeid}: {sentence}\n{rows}"
+        return f"heapledger: {sentence}\n{rows}"
 
     # Reporting
 
@@ -136,14 +160,19 @@ class Plugin:
         numbers = item.stash.get(NUMBERS_OF_ITEM, None)
         if report.when == "call" and numbers is not None:
             report.heapledger = numbers  # a plain dict, which pytest-xdist carries to the controller
+            runs = runs_of(item)
+            if runs is not None:
+                report.heapledger_runs = runs.as_dict()
         return report
 
     def pytest_runtest_logreport(self, report):
         numbers = getattr(report, "heapledger", None)
-        if numbers is not None:
-            self._results[report.nodeid] = numbers
-            if self._baseline is not None:
-                self._baseline.note(report.nodeid, numbers, report.passed)
+        if numbers is None:
+            return
+        self._results[report.nodeid] = numbers
+        runs = getattr(report, "heapledger_runs", None)
+        if runs is not None:
+            self._baseline.note(report.nodeid, runs, report.passed)
 
     def pytest_sessionfinish(self, session):
         if self._baseline is None or self._is_worker or self._baseline.write():
@@ -178,17 +207,30 @@ class Plugin:
 NUMBERS_OF_ITEM = pytest.StashKey()
 
 
+def chooses_its_data(item):
+    """Tests of hypothesis do so anew in each run, and what they need has no budget."""
+    return getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+
+
+def _memory_offences(measurement, memory):
+    peak = measurement.numbers(memory.current_thread_only)["peak"]
+    if peak <= memory.size:
+        return []
+    sentence = f"peak {format_size(peak)} above the start, {format_size(memory.size)} allowed"
+    return [(sentence, measurement.growth_at_peak(memory.current_thread_only))]
+
+
 def _leaks_offences(measurement, leaks):
     """What every round leaves behind is a leak; a cache that grows now and then is not."""
-    left = [snapshot.filter_traces(leaks.filters) if leaks.filters else snapshot for snapshot in measurement.leaked()]
-    sizes = [sum(statistic.size for statistic in snapshot.statistics("filename")) for snapshot in left]
+    left = [leaks.select(statistics) for statistics in measurement.leaked(leaks.current_thread_only, leaks.filters)]
+    sizes = [sum(statistic.size for statistic in statistics) for statistics in left]
     least = min(sizes)
     if least <= leaks.size:
         return []
-    snapshot = left[sizes.index(least)]
-    left_behind = f"{format_size(least)} in {plural(len(snapshot.traces), 'block')} left behind by each call"
-    sentence = f"{left_behind}, {format_size(leaks.size)} allowed"
-    return [(sentence, snapshot.statistics("traceback"))]
+    statistics = left[sizes.index(least)]
+    blocks = plural(sum(statistic.count for statistic in statistics), "block")
+    sentence = f"{format_size(least)} in {blocks} left behind by each call, {format_size(leaks.size)} allowed"
+    return [(sentence, statistics)]
 
 
 __all__ = ["NUMBERS", "Plugin"]

@@ -4,7 +4,7 @@ import linecache
 import os.path
 
 from heapledger.command._text import plural
-from heapledger.pytest_plugin._sizes import format_size
+from heapledger.command._text import size as format_size
 
 
 def excess(statistics, test_path):

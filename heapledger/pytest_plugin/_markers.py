@@ -9,36 +9,76 @@ import pytest
 from heapledger.pytest_plugin._sizes import parse_size
 
 
+class Memory:
+    """What limit_memory asks for."""
+
+    def __init__(self, size, current_thread_only):
+        self.size = size
+        self.current_thread_only = current_thread_only
+        self.needs_whole_stacks = False
+
+
+class StackFrame:
+    """What a filter_fn sees of a frame, with the names that pytest-memray gives them."""
+
+    __slots__ = ("function", "filename", "lineno")
+
+    def __init__(self, frame):
+        self.function = getattr(frame, "name", None) or "???"
+        self.filename = frame.filename
+        self.lineno = frame.lineno
+
+
+class Stack:
+    """What a filter_fn is called with: `frames`, the most recent first."""
+
+    __slots__ = ("frames",)
+
+    def __init__(self, traceback):
+        self.frames = tuple(StackFrame(frame) for frame in reversed(traceback))
+
+
 class Leaks:
     """What limit_leaks asks for."""
 
-    def __init__(self, size, filters, warmup, rounds):
+    def __init__(self, size, filters, filter_fn, current_thread_only, warmup, rounds):
         self.size = size
         self.filters = filters
+        self.current_thread_only = current_thread_only
         self.warmup = warmup
         self.rounds = rounds
+        self.needs_whole_stacks = filter_fn is not None
+        self._filter_fn = filter_fn
+
+    def select(self, statistics):
+        """Those that count."""
+        if self._filter_fn is None:
+            return statistics
+        return [one for one in statistics if self._filter_fn(Stack(one.traceback))]
 
 
-def _limit_memory(size):
-    return parse_size(size)
+def _limit_memory(size, *, current_thread_only=False):
+    return Memory(parse_size(size), bool(current_thread_only))
 
 
-def _limit_leaks(size, *, filter=None, warmup=2, rounds=3):
+def _limit_leaks(size, *, filter=None, filter_fn=None, current_thread_only=False, warmup=2, rounds=3):
     filters = [] if filter is None else list(filter) if isinstance(filter, (list, tuple)) else [filter]
     for one in filters:
         if not hasattr(one, "inclusive"):  # what every filter has, those of the standard library and the user's own too
             raise ValueError(f"filter must be a heapledger.Filter or a list of them, not {one!r}")
+    if filter_fn is not None and not callable(filter_fn):
+        raise ValueError(f"filter_fn must be a function of a stack, not {filter_fn!r}")
     for name, number, least in (("warmup", warmup, 0), ("rounds", rounds, 1)):
         if not isinstance(number, int) or number < least:
             raise ValueError(f"{name} must be an int from {least} on, not {number!r}")
-    return Leaks(parse_size(size), filters, warmup, rounds)
+    return Leaks(parse_size(size), filters, filter_fn, bool(current_thread_only), warmup, rounds)
 
 
 _READERS = {"limit_memory": _limit_memory, "limit_leaks": _limit_leaks}
 
 
 def read_marker(item, name):
-    """What the test's marker of this name asks for: bytes, Leaks, or None without one. A wrong one fails the test."""
+    """What the test's marker of this name asks for: Memory, Leaks, or None without one. A wrong one fails the test."""
     marker = item.get_closest_marker(name)
     if marker is None:
         return None
@@ -49,4 +89,4 @@ def read_marker(item, name):
         return reader(*marker.args, **marker.kwargs)
     except (TypeError, ValueError) as error:
         reason = error
-    pytest.fail(f"heapledger: {item.nodeid}: the marker {name}{signature}: {reason}", pytrace=False)
+    pytest.fail(f"heapledger: the marker {name}{signature}: {reason}", pytrace=False)

@@ -1,82 +1,132 @@
-"""One test's measurement: a trace of each round, with a collection before and after.
+"""One test's measurement: a trace of each round, with garbage collections before and after.
 
-Between the beginning and the end of a round nothing runs but the test, and the collection, which is our own work: so
-the numbers are the test's alone, and the same in the next process (docs/pytest.md says what can make them differ).
+Between the beginning and the end of a round nothing runs but the test, and the collections, which are our own work: so
+the numbers are the test's alone (docs/pytest.md says what can make them differ all the same).
 """
 
-import gc
+import math
 import sys
 
-from heapledger import trace
+from heapledger import get_traced_memory, trace
 from heapledger._ledger import _OwnWork
 from heapledger._tracing import total
+from heapledger.pytest_plugin._collector import Collector
+from heapledger.pytest_plugin._threads import WHOLE_STACKS, own_thread
 
 # The interpreter's cache of attribute lookups keeps names alive, or not, by their addresses.
 _clear_lookups = getattr(sys, "_clear_internal_caches", None) or sys._clear_type_cache
 
 
-class Measurement:
-    """Rounds of a test: `warmup` of them do not count."""
+class Doubts:
+    """When a full collection is worth while: if more than `left` bytes seem to be left behind, or any and the peak is
+    above `peak`."""
 
-    def __init__(self, nframe, warmup=0, rounds=1):
+    def __init__(self, left, peak=math.inf):
+        self.left = left
+        self.peak = peak
+
+    def or_else(self, other):
+        return Doubts(min(self.left, other.left), min(self.peak, other.peak))
+
+
+class Ask:
+    """What is to be measured.
+
+    nframe       frames of each stack that are kept
+    warmup       calls of the test function that are not measured
+    rounds       calls that are
+    own_thread   whether there are answers for the test's own thread
+    """
+
+    def __init__(self, nframe, doubts, *, warmup, rounds, own_thread):
+        self.nframe = nframe
+        self.doubts = doubts
         self.warmup = warmup
-        self._traces = [trace(nframe) for _ in range(rounds)]
+        self.rounds = rounds
+        self.own_thread = own_thread
+
+
+class Measurement:
+    """The rounds of a test."""
+
+    def __init__(self, ask):
+        self.ask = ask
+        self._traces = []
         self._own_work = _OwnWork()
-        self._round = 0
+        self._collector = Collector()
+        self._thread = None
 
     def has_more(self):
-        return self._round < len(self._traces)
+        return len(self._traces) < self.ask.rounds
 
     def begin(self):
-        # Twice: what the finalizers of the first round set free has to go as well.
-        gc.collect()
-        gc.collect()
+        self._traces.append(trace(WHOLE_STACKS if self.ask.own_thread else self.ask.nframe))
+        self._collector.before()
         _clear_lookups()
-        self._traces[self._round].__enter__()
+        self._traces[-1].__enter__()
+        self._own_work.__enter__()
+        self._thread = own_thread() if self.ask.own_thread else None
+        self._before = get_traced_memory()[0]
+        self._own_work.__exit__()
 
     def end(self):
         self._own_work.__enter__()
-        gc.collect()
+        self._collector.after()
         _clear_lookups()
+        now, peak = get_traced_memory()
+        left, doubts = now - self._before, self.ask.doubts
+        if left > doubts.left or (left > 0 and peak - self._before > doubts.peak):
+            self._collector.after_in_full()
         self._own_work.__exit__()
-        self._traces[self._round].__exit__(None, None, None)
-        self._round += 1
+        self._traces[-1].__exit__(None, None, None)
 
-    # Answers; the others only where there are numbers.
+    # Answers, once all rounds are over. `own`: of the test's own thread only, if that was asked for.
 
-    def numbers(self):
-        """The numbers of the last round; None if tracing was stopped inside a round, or none has been."""
-        if self._round == 0 or any(one._leaked is None for one in self._traces[: self._round]):
-            return None
-        last = self._last()
-        allocated, leaked = total(last.allocated), total(last.leaked)
+    def is_known(self):
+        """False if tracing was stopped inside a round, or there has been none. Then there are no answers."""
+        return bool(self._traces) and all(one._leaked is not None for one in self._traces)
+
+    def numbers(self, own):
+        """Those of the last round."""
+        last = self._traces[-1]
+        allocated, leaked = self._total(last.allocated, own), self._total(last.leaked, own)
         return {
-            "peak": total(last.peak)[0] - total(last.start)[0],
+            "peak": self._total(last.peak, own)[0] - self._total(last.start, own)[0],
             "allocated": allocated[0],
             "blocks": allocated[1],
             "leaked": leaked[0],
             "leaked_blocks": leaked[1],
         }
 
-    def _last(self):
-        return self._traces[self._round - 1]
+    def had_other_threads(self):
+        """Whether others than the test's own thread have allocated something."""
+        allocated = self._traces[-1].allocated
+        return self._total(allocated, True) != self._total(allocated, False)
 
-    def leaked(self):
-        return [one.leaked for one in self._traces[: self._round]]
+    def leaked(self, own, filters=()):
+        """Of each round: [Statistic, ...] by stack."""
+        return [self._select(one.leaked.filter_traces(filters).statistics("traceback"), own) for one in self._traces]
 
-    def growth_at_peak(self):
-        last = self._last()
-        return last.peak.compare_to(last.start, "traceback")
+    def growth_at_peak(self, own):
+        last = self._traces[-1]
+        return self._select(last.peak.compare_to(last.start, "traceback"), own)
 
-    def allocated(self):
-        return self._last().allocated.statistics("traceback")
+    def allocated(self, own):
+        return self._select(self._traces[-1].allocated.statistics("traceback"), own)
+
+    def _total(self, snapshot, own):
+        """(bytes, blocks)"""
+        return self._thread.total(snapshot) if own and self._thread is not None else total(snapshot)
+
+    def _select(self, statistics, own):
+        return self._thread.select(statistics) if own and self._thread is not None else statistics
 
 
 def measure(measurement, function, args, kwargs):
     """Call the function as often as asked for; what the last call returns."""
     with _OwnWork():  # passing the arguments on may take a dict
         result = None
-        for _ in range(measurement.warmup):
+        for _ in range(measurement.ask.warmup):
             function(*args, **kwargs)
         while measurement.has_more():
             result = None
@@ -91,7 +141,7 @@ def measure(measurement, function, args, kwargs):
 async def measure_async(measurement, function, args, kwargs):
     """The same for a coroutine function, whose frame comes and goes: its own work cannot be told apart."""
     result = None
-    for _ in range(measurement.warmup):
+    for _ in range(measurement.ask.warmup):
         await function(*args, **kwargs)
     while measurement.has_more():
         result = None

@@ -17,11 +17,3 @@ def parse_size(size):
     if found is None or found[2].upper() not in _UNITS:
         raise ValueError(f"{size!r} is no size; write '24 MB', '1.5 GiB', '100 B' or a number of bytes")
     return int(float(found[1]) * _UNITS[found[2].upper()])
-
-
-def format_size(size):
-    """The same in reverse, with three digits at least."""
-    for power, letter in ((4, "TB"), (3, "GB"), (2, "MB"), (1, "KB")):
-        if size >= 10 * 1000**power:
-            return f"{size / 1000**power:,.1f} {letter}"
-    return f"{size:,} B"

@@ -11,9 +11,9 @@ OTHERS = ("asyncio", "xdist", "memray", "cacheprovider")  # plugins that are lef
 class Run:
     """What a run of pytest has said, and its exit status."""
 
-    def __init__(self, folder, *options, plugins=(), seed=None):
+    def __init__(self, folder, *options, plugins=(), seed=None, columns=200):
         without = [part for name in OTHERS if name not in plugins for part in ("-p", f"no:{name}")]
-        variables = {**os.environ, "PYTHONHASHSEED": "random" if seed is None else str(seed), "COLUMNS": "200"}
+        variables = {**os.environ, "PYTHONHASHSEED": "random" if seed is None else str(seed), "COLUMNS": str(columns)}
         variables.pop("PYTEST_ADDOPTS", None)
         usual = ["-q", "--strict-markers", "-c", os.devnull, "--rootdir=."]
         done = subprocess.run(

@@ -71,16 +71,16 @@ def test_markers_and_lists(write):
     run = Run(folder)
     assert run.status == 1
     run.has("2 failed, 3 passed", "test_too_large", "test_leak")
-    run.has("test_all.py::test_too_large: peak 2,0", "above the start, 1,000.0 KB allowed")
+    run.has("heapledger: peak 2.0 MiB above the start, 976.6 KiB allowed")
     run.has("test_all.py:11\n", "rows = [bytes(1000) for _ in range(2000)]")
-    run.has("in 1 block left behind by each call, 1,000 B allowed", "kept.append(bytes(5000))")
+    run.has("in 1 block left behind by each call, 1000 B allowed", "kept.append(bytes(5000))")
     assert "largest" not in run.text
     run = Run(folder, "--heapledger", "--heapledger-top=2")
     run.has("the largest peaks", "what tests have left behind")
     listed = run.text[run.text.index("the largest peaks") :].splitlines()
     peaks = [line.split()[-1] for line in listed[2:4]]
     assert sorted(peaks) == ["test_all.py::test_large_enough", "test_all.py::test_too_large"]
-    assert " 30" in listed[6] and listed[6].endswith("test_all.py::Case::test_unittest")
+    assert " 29" in listed[6] and listed[6].endswith("test_all.py::Case::test_unittest")
 
 
 def test_leaks_can_be_filtered_and_come_from_callees(write):
@@ -111,53 +111,77 @@ def test_callee():
 def test_baseline(write):
     source = "def test_one():\n    rows = [bytes(size) for size in range(1000, 1100)]\n    assert rows\n{}"
     folder = write(test_one=source.format(""))
-    options = "--heapledger-baseline=budgets.json"
+    options = "--heapledger-baseline=budgets.json", "--heapledger-tolerance=0"
     (folder / "budgets.json").write_text(
         json.dumps({"heapledger baseline": 1, "cpython-3.10": {"a": dict.fromkeys(
             ("peak", "allocated", "blocks", "leaked", "leaked_blocks"), 5)}})
     )  # fmt: skip
-    run = Run(folder, options)
+    run = Run(folder, *options)
     assert run.status == 0, run.text
     run.has("0 tests compared, 1 added")
     first = numbers(folder)
     assert first["test_one.py::test_one"]["blocks"] >= 100
     assert "cpython-3.10" in (folder / "budgets.json").read_text()  # those of other versions stay
-    run = Run(folder, options)
+    run = Run(folder, *options)
     assert run.status == 0 and numbers(folder) == first
     run.has("1 test compared, 0 added, 0 updated")
     write(test_one=source.format("    bytes(7)\n"))
-    run = Run(folder, options)
+    run = Run(folder, *options)
     assert run.status == 1 and numbers(folder) == first
-    run.has("more than the baseline allows", "bytes allocated: ", "test_one.py:4", "bytes(7)")
+    run.has("bytes allocated: ", "test_one.py:4", "bytes(7)")
     run.has("1 test compared, 0 added, 0 updated")
     # An object of 40 bytes; where freelists are seen, the tuple of its arguments as well.
     assert re.search(r"blocks allocated: .* in the baseline \(\+[12]\)", run.text), run.text
-    run = Run(folder, options, "--heapledger-tolerance=2")
-    assert run.status == 0, run.text
+    for allowed in ("--heapledger-tolerance=2",), ():  # the default is more than a block
+        run = Run(folder, options[0], *allowed)
+        assert run.status == 0, run.text
     gone = {"test_one.py::test_gone": first["test_one.py::test_one"]}
     (folder / "budgets.json").write_text(json.dumps({"heapledger baseline": 1, VERSION: {**first, **gone}}))
-    run = Run(folder, options, "--heapledger-update")
+    run = Run(folder, *options, "--heapledger-update")
     assert run.status == 0 and numbers(folder)["test_one.py::test_one"] != first["test_one.py::test_one"]
     assert numbers(folder).items() > gone.items()  # a run may be of a selection, so tests that have not run stay
     run.has("0 tests compared, 0 added, 1 updated")
     write(test_one=source.format(""))
-    run = Run(folder, options)
+    run = Run(folder, *options)
     assert run.status == 0
     run.has("1 test needs less than the baseline says")
     (folder / "budgets.json").write_text('{"heapledger baseline": 1, "cpython-3.10": {"a": 5}}')
-    run = Run(folder, options)
+    run = Run(folder, *options)
     assert run.status == 4
     run.has("is damaged")
 
 
-@pytest.mark.parametrize("number, less, status", [("peak", 512, 0), ("peak", 1000, 1), ("allocated", 1, 1)])
-def test_a_few_names_more_at_the_peak_are_allowed(write, number, less, status):
-    folder = write(test_one="def test_one():\n    assert [bytes(size) for size in range(1000, 1100)]\n")
+ALLOWED = [  # by default; docs/pytest.md explains it
+    ("peak", 8000, True),
+    ("peak", 11_000, False),
+    ("allocated", 8000, True),
+    ("allocated", 11_000, False),
+    ("blocks", 32, True),
+    ("blocks", 50, False),
+    ("leaked", 3900, True),
+    ("leaked", 4100, False),
+    ("leaked_blocks", 7, True),
+    ("leaked_blocks", 9, False),
+]
+
+
+def test_what_the_baseline_allows(write):
+    """Five per cent and a little, or what --heapledger-tolerance says instead."""
+    folder = write(
+        test_one=f"import pytest\n@pytest.mark.parametrize('number', range({len(ALLOWED)}))\n"
+        "def test_one(number):\n    assert [bytes(size) for size in range(1000, 1100)]\n"
+    )
     Run(folder, "--heapledger-baseline=budgets.json")
     budgets = numbers(folder)
-    budgets["test_one.py::test_one"][number] -= less
+    for number, (name, less, _) in enumerate(ALLOWED):
+        measured = budgets[f"test_one.py::test_one[{number}]"]
+        assert 100_000 < measured["peak"] < 120_000 and 100 < measured["blocks"] < 250 and measured["leaked"] == 0
+        measured[name] -= less
     (folder / "budgets.json").write_text(json.dumps({"heapledger baseline": 1, VERSION: budgets}))
-    assert Run(folder, "--heapledger-baseline=budgets.json").status == status
+    run = Run(folder, "--heapledger-baseline=budgets.json", "-rf")
+    for number, (name, less, allowed) in enumerate(ALLOWED):
+        assert (f"FAILED test_one.py::test_one[{number}]" not in run.text) == allowed, (name, less, run.text)
+    Run(folder, "--heapledger-baseline=budgets.json", "--heapledger-tolerance=5").has(f"{len(ALLOWED)} failed")
 
 
 def test_workers_report_to_the_controller(write):
@@ -225,8 +249,8 @@ def test_doctests(write):
     run = Run(folder, "--doctest-modules", "--heapledger")
     run.has("2 passed", "the largest peaks above the start of the test:", "what tests have left behind:")
     peaks, _, left = run.text.partition("what tests have left behind:")
-    assert re.search(r"2,0\d\d\.\d KB .* library.py::library.rows\n", peaks)
-    assert re.search(r"3[01]\d\.\d KB +\d+  library.py::library.leak\n", left)
+    assert re.search(r"2\.0 MiB .* library.py::library.rows\n", peaks)
+    assert re.search(r"29\d\.\d KiB +\d+  library.py::library.leak\n", left)
     assert left.index("library.leak") < left.index("library.rows")  # doctest itself leaves a little
 
 
@@ -234,15 +258,15 @@ def test_doctests_have_budgets_and_markers(write):
     """The markers of a doctest come from its module."""
     marked = "import pytest\npytestmark = pytest.mark.limit_memory('1 MB')\n" + DOCTESTS
     run = Run(write(library=marked), "--doctest-modules")
-    run.has("1 failed, 1 passed", "library.py::library.rows: peak 2,0", "return [bytes(1000) for _ in range(number)]")
+    run.has("1 failed, 1 passed", "heapledger: peak 2.0 MiB above", "return [bytes(1000) for _ in range(number)]")
     run = Run(write(library=marked.replace("limit_memory", "limit_leaks")), "--doctest-modules")
     run.has("2 failed", "limit_leaks needs a test function, which can be called several times")
     folder = write(library=DOCTESTS)
     assert Run(folder, "--doctest-modules", "--heapledger-baseline=budgets.json").status == 0
     assert Run(folder, "--doctest-modules", "--heapledger-baseline=budgets.json").status == 0
-    write(library=DOCTESTS.replace("bytes(1000)", "bytes(1001)"))
+    write(library=DOCTESTS.replace("bytes(1000)", "bytes(1200)"))
     run = Run(folder, "--doctest-modules", "--heapledger-baseline=budgets.json")
-    run.has("1 failed, 1 passed", "library.py::library.rows: ")
+    run.has("1 failed, 1 passed", "bytes allocated: ", "library.rows")
 
 
 def test_compiling_a_doctest_is_not_measured(write):

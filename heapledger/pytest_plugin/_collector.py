@@ -1,0 +1,53 @@
+"""Garbage collections around a test that cost what the test has made, not what the process holds.
+
+A full collection goes through all objects of the process: once a large package is imported, that takes longer than most
+tests. But all objects can be put into the oldest generation before a test at no cost. Then the younger generations hold
+what the test has made, unless a collection inside the test has moved some of it on.
+
+The collections after a test fall into its measurement, so all of this is our own work.
+"""
+
+import gc
+
+from heapledger._ledger import _OwnWork
+
+
+def _empty_freelists():
+    """Only a full collection does that. While the heap is frozen it has nothing to go through.
+
+    Afterwards all objects are in the oldest generation. Objects that the program has frozen itself stay frozen.
+    """
+    with _OwnWork():
+        if gc.get_freeze_count():
+            gc.collect()
+        else:
+            gc.freeze()
+            gc.collect()
+            gc.unfreeze()
+
+
+def _promotions():
+    """How many collections have moved objects into the oldest generation so far."""
+    with _OwnWork():
+        _, middle, oldest = gc.get_stats()
+        return middle["collections"] + oldest["collections"]
+
+
+class Collector:
+    """The collections around one test."""
+
+    def before(self):
+        gc.collect(1)
+        _empty_freelists()
+        self._promotions = _promotions()
+
+    def after(self):
+        """All garbage that the test has made is gone, but for cycles with objects that are older than the test."""
+        with _OwnWork():
+            gc.collect(1 if _promotions() == self._promotions else 2)
+            _empty_freelists()
+
+    def after_in_full(self):
+        """All garbage is gone."""
+        with _OwnWork():
+            gc.collect()
