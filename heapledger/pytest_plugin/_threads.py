@@ -29,7 +29,7 @@ class OwnThread:
 
     def total(self, snapshot):
         """(bytes, blocks)"""
-        sums = _sum_by(snapshot, lambda filename, line, function: (filename, line) == self._line, True)
+        sums = _sum_by(snapshot, lambda filename, line, function: (filename, line) == self._line, "all")
         return sums.get(True, (0, 0))
 
     def select(self, statistics):
