@@ -287,13 +287,13 @@ bool hl_run_is_newborn(void)
 
 static void after_fork_in_child(void)
 {
-    atomic_store(&forking, false);
-    hl_run_owner = hl_run_given.alone ? 0 : getpid();
     atomic_store(&writing, false);
     atomic_store(&left, false);
     atomic_store(&summed_up, false);
+    hl_run_owner = hl_run_given.alone ? 0 : getpid(); /* until now a signal waits */
     if (hl_run_owner != 0)
         hl_run_forked_signals();
+    atomic_store(&forking, false);
 }
 
 /* --- the start --- */
