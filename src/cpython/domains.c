@@ -138,6 +138,7 @@ void hl_domains_receive(bool again)
         {"PyTraceMalloc_Track", (void *)track},
         {"PyTraceMalloc_Untrack", (void *)untrack},
         {"_PyTraceMalloc_GetTraceback", (void *)get_traceback},
+        {"PyMem_GetAllocator", (void *)hl_rivals_get_allocator},
         {"PyMem_SetAllocator", (void *)hl_rivals_set_allocator},
         {NULL, NULL},
     };

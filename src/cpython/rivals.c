@@ -17,14 +17,32 @@ static int look(void *unused)
     return 0;
 }
 
-/* Called by a pointer that no sweep of ours or of a second copy of this library touches; volatile, so that the compiler
- * makes no plain call of it. */
+/* Called by pointers that no sweep of ours or of a second copy of this library touches; volatile, so that the compiler
+ * makes no plain calls of them. */
+static void (*volatile real_get_allocator)(PyMemAllocatorDomain, PyMemAllocatorEx *) = PyMem_GetAllocator;
 static void (*volatile real_set_allocator)(PyMemAllocatorDomain, PyMemAllocatorEx *) = PyMem_SetAllocator;
+
+/* Somebody has asked for the allocator since it was last set, by domain. */
+static _Atomic bool asked_for[3];
+
+static _Atomic bool *asked_for_in(PyMemAllocatorDomain domain)
+{
+    return &asked_for[(unsigned)domain % (sizeof asked_for / sizeof *asked_for)];
+}
+
+void hl_rivals_get_allocator(PyMemAllocatorDomain domain, PyMemAllocatorEx *allocator)
+{
+    real_get_allocator(domain, allocator);
+    atomic_store(asked_for_in(domain), hl_tracer_is_tracing());
+}
 
 void hl_rivals_set_allocator(PyMemAllocatorDomain domain, PyMemAllocatorEx *allocator)
 {
+    bool puts_itself_over = atomic_exchange(asked_for_in(domain), false);
     real_set_allocator(domain, allocator);
-    if (hl_tracer_is_tracing() && !atomic_exchange(&looks_soon, true) && Py_AddPendingCall(look, NULL) != 0)
+    if (puts_itself_over || !hl_tracer_is_tracing() || atomic_exchange(&looks_soon, true))
+        return;
+    if (Py_AddPendingCall(look, NULL) != 0)
         atomic_store(&looks_soon, false); /* too many wait: the next snapshot will notice */
 }
 
