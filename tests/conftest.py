@@ -21,9 +21,11 @@ def pytest_report_header():
 
 
 def pytest_configure(config):
-    # A shell that starts something in the background has it ignore ^C, and so would the children that tests interrupt.
-    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    # A shell that starts something in the background has it ignore ^C and ^\. So would the children that tests end by
+    # these signals.
+    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, handler)
     config.addinivalue_line("markers", "slow: takes long; runs when HEAPLEDGER_SLOW is set")
 
 
