@@ -12,13 +12,16 @@ import gc
 from heapledger._ledger import _OwnWork
 
 
+_FROZEN_AT_START = gc.get_freeze_count()  # 3.12 starts with some
+
+
 def _empty_freelists():
     """Only a full collection does that. While the heap is frozen it has nothing to go through.
 
     Afterwards all objects are in the oldest generation. Objects that the program has frozen itself stay frozen.
     """
     with _OwnWork():
-        if gc.get_freeze_count():
+        if gc.get_freeze_count() > _FROZEN_AT_START:
             gc.collect()
         else:
             gc.freeze()

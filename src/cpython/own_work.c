@@ -54,11 +54,10 @@ void hl_tracer_end_own_work(const hl_own_work *work)
     uint64_t newest = 0;
     const void *frame = NULL;
     for (int place = 0; place < PLACES; place++) {
-        if (!is_mine(place))
-            continue;
-        if (open[place].id == work->id) {
+        if (open[place].id == work->id) { /* maybe another thread's: a coroutine went on in this one */
+            open[place].id = 0;
             atomic_store(&open[place].owner, 0);
-        } else if (open[place].id > newest) {
+        } else if (is_mine(place) && open[place].id > newest) {
             newest = open[place].id;
             frame = open[place].frame;
         }

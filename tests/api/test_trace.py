@@ -40,7 +40,7 @@ def test_an_empty_block(tracing):
     for _ in range(3):
         with heapledger.trace(5) as t:
             pass
-        assert nothing(t.allocated, t.leaked)
+        assert (tuples(t.allocated), tuples(t.leaked)) == ([], [])
         assert tuples(t.peak) == tuples(t.start)
         assert heapledger.is_tracing() == tracing
         assert t.peak.traceback_limit == (3 if tracing else 5)

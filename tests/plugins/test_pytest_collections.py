@@ -58,7 +58,7 @@ COLLECTOR = """
 import gc
 
 def test_the_collector_is_as_it_was():
-    assert gc.get_freeze_count() == 0 and gc.isenabled() and gc.get_threshold() == THRESHOLD
+    assert gc.get_freeze_count() <= FROZEN and gc.isenabled() and gc.get_threshold() == THRESHOLD
     assert any(one is MODULE_LEVEL for one in gc.get_objects())
     assert gc.get_referrers(MODULE_LEVEL[0])
 
@@ -69,7 +69,7 @@ def test_still_frozen():
     assert gc.get_freeze_count() > 1000
     gc.unfreeze()
 
-THRESHOLD = gc.get_threshold()
+THRESHOLD, FROZEN = gc.get_threshold(), gc.get_freeze_count()  # 3.12 starts with some that are frozen
 MODULE_LEVEL = [[1], 2]
 """
 
