@@ -11,7 +11,6 @@ import gc
 
 from heapledger._ledger import _OwnWork
 
-
 _FROZEN_AT_START = gc.get_freeze_count()  # 3.12 starts with some
 
 

@@ -1,15 +1,14 @@
 /* frames.h: the interpreter's frames, as one contract over all CPython versions.
  *
  * Each supported minor version has a file frames_3XX.c that says where things are in that version and nothing else; the
- * walks themselves are written once, in frames_walk.h, frames_walk_depth.h and shadow_sync.h, and from 3.12 on the question
- * whose thread it is in frames_here.h.
+ * walks themselves are written once, in frames_walk.h and shadow_sync.h, and from 3.12 on the question whose thread it
+ * is in frames_here.h.
  *
  * A frame is "complete" when the interpreter would show it in a traceback: it is Python code past its preamble, not a
  * shim of the interpreter's own.
  *
  * Threading: a walk reads the frames of the calling thread only. They hold still while the thread is inside a hook,
- * attached (with the GIL) or not. Nothing is referenced or allocated, and nothing changed but marks that are the
- * interpreter's business no more, or not yet (frames_settle.h, frames_walk_depth.h).
+ * attached (with the GIL) or not. Nothing is referenced, allocated or changed.
  */
 #ifndef HL_FRAMES_H
 #define HL_FRAMES_H
@@ -25,9 +24,6 @@ const void *hl_frames_current(PyThreadState *thread);
 const void *hl_frames_complete(const void *frame);
 /* The caller of a complete frame that is complete too, or NULL. */
 const void *hl_frames_caller(const void *frame);
-/* How many complete frames there are from a complete one to the root. To be called with the ledger's lock held: it
- * remembers what it finds (frames_walk_depth.h). */
-uint32_t hl_frames_depth(const void *frame);
 
 /* What a complete frame runs (borrowed), and where it is. */
 PyCodeObject *hl_frames_code(const void *frame);

@@ -51,5 +51,4 @@ PyThreadState *hl_frames_detached(void)
 
 #include "frames_settle.h"
 #include "frames_walk.h"
-#include "frames_walk_depth.h"
 #include "shadow_sync.h"

@@ -50,5 +50,4 @@ static inline bool is_finalizing(void)
 #include "frames_here.h"
 #include "frames_settle.h"
 #include "frames_walk.h"
-#include "frames_walk_depth.h"
 #include "shadow_sync.h"

@@ -44,7 +44,7 @@ enum { RUNNING = -1, SETTLED = -2 };
 
 static inline bool is_settled(const frame *f)
 {
-    return f->stacktop <= SETTLED; /* less: an anchor of frames_walk_depth.h */
+    return f->stacktop == SETTLED;
 }
 
 static inline void settle(const frame *f)

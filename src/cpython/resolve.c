@@ -87,12 +87,15 @@ hl_status hl_resolve_location(hl_ledger *ledger, const void *frame, hl_location_
     return hl_codes_learn(&ledger->codes, ledger->book, id, instruction, line, location);
 }
 
-/* As in the stdlib, the total saturates. */
+/* Frames below the window; as in the stdlib, the total saturates. */
 static uint32_t total_depth(const hl_shadow *shadow, uint32_t depth)
 {
     enum { MOST_TOTAL = UINT16_MAX };
-    uint32_t total = depth - 1 + hl_frames_depth(shadow->seen[shadow->top + depth - 1].frame);
-    return total < MOST_TOTAL ? total : MOST_TOTAL;
+    uint32_t total = depth;
+    const void *frame = shadow->seen[shadow->top + depth - 1].frame;
+    while (total < MOST_TOTAL && (frame = hl_frames_caller(frame)) != NULL)
+        total++;
+    return total;
 }
 
 static void set_total(hl_ledger *ledger, hl_site_id site, uint32_t total)

@@ -10,7 +10,6 @@ import pdb
 import random
 import sys
 import threading
-import time
 import types
 
 import heapledger
@@ -221,42 +220,6 @@ def test_totals_of_threads():
     in_threads(walkers)
     found = totals().items()
     assert all(walker.depths.items() <= found for walker in walkers)
-
-
-def test_a_total_does_not_cost_a_walk():
-    """New stacks take as long at a depth of 5,000 as at 100, though their totals are right."""
-
-    make, kept = maker("<leaf>"), []
-
-    def branch(level):
-        if level == 0:
-            return make()
-        branch(level - 1)
-        return branch(level - 1)
-
-    def new_stacks():
-        best = float("inf")
-        for _ in range(5):
-            heapledger.start(25)
-            begin = time.thread_time()
-            kept.append(branch(12))
-            best = min(best, time.thread_time() - begin)
-            total = totals()["<leaf>"]
-            heapledger.stop()
-        return best, total
-
-    def descend(depth):
-        return descend(depth - 1) if depth else new_stacks()
-
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(6000)
-    try:
-        shallow, first = descend(100)
-        deep, second = descend(5000)
-    finally:
-        sys.setrecursionlimit(before)
-    assert second - first == 4900
-    assert deep < 8 * shallow, (deep, shallow)  # with a walk for each: 15 and more
 
 
 def test_a_frame_that_lives_on_while_its_callers_change():
