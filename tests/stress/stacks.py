@@ -129,7 +129,8 @@ class Program(Onlookers, walks.Program):
                 frame.clear()
 
     def recheck(self):
-        for made, frames in self.random.sample([*walks.current.kept], min(len(walks.current.kept), 20)):
+        kept = [*walks.current.kept]  # other threads change it
+        for made, frames in self.random.sample(kept, min(len(kept), 20)):
             walks.current.compare(made, frames)
 
     # Allocating
