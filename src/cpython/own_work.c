@@ -7,7 +7,7 @@
  *
  * The table is not thread-local, as the C library has little room for variables that are (docs/platforms.md).
  *
- * Threading: a place belongs to the thread that has put itself there; the rest of it is that thread's.
+ * Threading: a place belongs to the thread that has put itself there. Any thread may free it.
  */
 
 #include "hooks.h"
@@ -18,7 +18,7 @@ enum { PLACES = 64 };
 static struct {
     _Atomic uintptr_t owner; /* a thread, by the address of its own variable; 0: free */
     const void *frame;
-    uint64_t id;
+    _Atomic uint64_t id; /* 0: none */
 } open[PLACES];
 
 static uintptr_t this_thread(void)
