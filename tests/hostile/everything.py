@@ -162,6 +162,9 @@ def trace_everything():
         make_blocks(kept)
     for number in range(30):
         generated.append((new_code(number), f"<generated {number}>", number + 2))
+    # More sites than the first tables have room for.
+    line = sys._getframe().f_lineno + 1
+    generated += [(bytes(1000 + number), __file__, line) for number in range(3000)]
     far = deep(60)
     in_threads()
     del kept[:30]
