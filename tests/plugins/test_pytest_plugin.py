@@ -196,7 +196,9 @@ def test_workers_report_to_the_controller(write):
     Run(folder, *options)
     alone = numbers(folder)
     for name in ("test_all.py::test_large_enough", "test_all.py::test_cache"):
-        assert from_workers[name] == alone[name]
+        assert from_workers[name].keys() == alone[name].keys()
+        for key, number in from_workers[name].items():  # a worker's own thread may empty or fill a freelist meanwhile
+            assert abs(number - alone[name][key]) <= (4 if "blocks" in key else 512), (key, from_workers, alone)
 
 
 def test_asyncio(write):
