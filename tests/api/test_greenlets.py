@@ -104,7 +104,7 @@ def test_track_leaks_sees_what_c_functions_allocate():
     run("""
     import functools, heapledger
     kept = []
-    leaks = heapledger.track_leaks(functools.partial(kept.extend, range(1000, 1100)), rounds=4)
+    leaks = heapledger.track_leaks(functools.partial(kept.extend, range(10**6, 10**6 + 100)), rounds=4)
     assert sum(blocks for _, blocks in leaks.rounds) >= 400, leaks.rounds
     assert leaks
     assert not heapledger.track_leaks(functools.partial(sorted, range(100)))
