@@ -125,10 +125,3 @@ void hl_codes_forget(hl_codes *codes, hl_book *book, uintptr_t address)
     if (id != 0)
         forget(codes, book, id);
 }
-
-void hl_codes_forget_all(hl_codes *codes, hl_book *book)
-{
-    for (hl_code_id id = 1; (id = hl_table_seek(&codes->codes, id)) != 0; id++)
-        if (hl_codes_at(codes, id)->address != 0)
-            forget(codes, book, id);
-}

@@ -65,9 +65,6 @@ hl_status hl_codes_learn(hl_codes *codes, hl_book *book, hl_code_id code, uintpt
 /* The block at `address` is freed; it may have been a code object. */
 void hl_codes_forget(hl_codes *codes, hl_book *book, uintptr_t address);
 
-/* Forget them all: some may have died unseen. */
-void hl_codes_forget_all(hl_codes *codes, hl_book *book);
-
 static inline hl_code *hl_codes_at(const hl_codes *codes, hl_code_id id)
 {
     return hl_table_at(&codes->codes, id);
