@@ -96,8 +96,15 @@ WAITING_HANDLER = """
         time.sleep(0.4)               # gives up the GIL; another thread may need a moment
         if asked is not None:
             asked.wait(20)
+    def use():
+        # The child has one thread. It must not wait for the event or the GIL: another thread may have held their locks.
+        held = [bytearray(500) for _ in range(100)]
+        if asked is not None:
+            heapledger.take_snapshot(), heapledger.get_traced_memory(), heapledger.get_object_traceback(held[0])
     place = sys.argv[1]
-    handler = ctypes.CFUNCTYPE(None)(wait)
+    if place == "in the child":
+        sys.setswitchinterval(1000)   # no thread asks for the GIL in the parent: the child would wait for that thread
+    handler = ctypes.CFUNCTYPE(None)(use if place == "in the child" else wait)
     handlers = [handler if place == here else None for here in ("before", "in the parent", "in the child")]
     assert ctypes.CDLL(None).__getattr__("__register_atfork")(*handlers, None) == 0
     import heapledger
@@ -120,6 +127,7 @@ WAITING_HANDLER = """
         while not stop.is_set():
             asked.set()
             heapledger.take_snapshot(), heapledger.get_traced_memory(), heapledger.get_object_traceback(stop)
+            time.sleep(0)
 
     threads = [threading.Thread(target=work, daemon=True)]
     if asked is not None:
@@ -149,7 +157,10 @@ WAITING_HANDLER = """
 @pytest.mark.parametrize("asks", ["allocates", "asks"])
 @pytest.mark.parametrize("place", ["before", "in the parent", "in the child"])
 def test_fork_with_a_handler_that_gives_up_the_gil(place, asks):
-    """Registered before ours, it runs while we hold the ledger. Nobody who gets the GIL then may sleep with it."""
+    """Registered before ours, it runs while we hold the ledger. Nobody who gets the GIL then may sleep with it.
+
+    In the child, the handler itself uses Python and asks us.
+    """
     run(WAITING_HANDLER, place, asks, options=["-W", "ignore"], timeout=40)
 
 
