@@ -21,7 +21,6 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-HAS_REFERENCE_TRACER = sys.version_info >= (3, 13)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,10 +37,10 @@ class Mode:
                 import heapledger as tracer
             case "stdlib":
                 import tracemalloc as tracer
-            case "noop" | "noop+tracer":
+            case "noop":
                 import _noop
 
-                _noop.start(self.tracer == "noop+tracer")
+                _noop.start()
                 return _noop
             case _:
                 return None
@@ -54,13 +53,11 @@ MODES = {
     for mode in (
         Mode("untraced", "untraced"),
         Mode("noop", "no-op hooks", "noop"),
-        Mode("noop+tracer", "no-op hooks and reference tracer", "noop+tracer"),
         Mode("heapledger-1", "heapledger, 1 frame", "heapledger", 1),
         Mode("heapledger-25", "heapledger, 25 frames", "heapledger", 25),
         Mode("stdlib-1", "stdlib, 1 frame", "stdlib", 1),
         Mode("stdlib-25", "stdlib, 25 frames", "stdlib", 25),
     )
-    if mode.name != "noop+tracer" or HAS_REFERENCE_TRACER
 }
 
 

@@ -1,8 +1,8 @@
 /* noop.c: what the benchmarks need in C; built by harness.py into a temporary folder, never installed.
  *
  * Two things: hooks on the public allocator API that only pass through, the floor below which no tracer built on that
- * API can go (with a reference tracer that does nothing, 3.13+); and loops that allocate blocks of an exact size
- * without a Python object in the way, so that sizes, counts and times are those of the allocator alone.
+ * API can go; and loops that allocate blocks of an exact size without a Python object in the way, so that sizes, counts
+ * and times are those of the allocator alone.
  *
  * Invariants: slots[0..used) are blocks of the domain `kind`; nanoseconds[i] belongs to slots[i]. Both arrays are
  * mapped and touched by reserve(), before anything is measured.
@@ -48,32 +48,13 @@ static void pass_free(void *ctx, void *block)
     next->free(next->ctx, block);
 }
 
-#if PY_VERSION_HEX >= 0x030D0000
-static int pass_reference(PyObject *Py_UNUSED(object), PyRefTracerEvent Py_UNUSED(event), void *Py_UNUSED(data))
-{
-    return 0;
-}
-#endif
-
 static const PyMemAllocatorDomain domains[3] = {PYMEM_DOMAIN_RAW, PYMEM_DOMAIN_MEM, PYMEM_DOMAIN_OBJ};
 
-static PyObject *noop_start(PyObject *Py_UNUSED(module), PyObject *args)
+static PyObject *noop_start(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
-    int references;
-    if (!PyArg_ParseTuple(args, "p", &references))
-        return NULL;
     if (hooked) {
         PyErr_SetString(PyExc_RuntimeError, "the no-op hooks are already set");
         return NULL;
-    }
-    if (references) {
-#if PY_VERSION_HEX >= 0x030D0000
-        if (PyRefTracer_SetTracer(pass_reference, NULL) < 0)
-            return NULL;
-#else
-        PyErr_SetString(PyExc_RuntimeError, "reference tracers exist from CPython 3.13 on");
-        return NULL;
-#endif
     }
     for (int i = 0; i < 3; i++) {
         PyMem_GetAllocator(domains[i], &real[i]);
@@ -89,10 +70,6 @@ static PyObject *noop_stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(igno
     if (hooked) {
         for (int i = 0; i < 3; i++)
             PyMem_SetAllocator(domains[i], &real[i]);
-#if PY_VERSION_HEX >= 0x030D0000
-        if (PyRefTracer_SetTracer(NULL, NULL) < 0)
-            return NULL;
-#endif
         hooked = 0;
     }
     Py_RETURN_NONE;
@@ -353,7 +330,7 @@ static PyObject *noop_loop(PyObject *Py_UNUSED(module), PyObject *args)
 }
 
 static PyMethodDef functions[] = {
-    {"start", noop_start, METH_VARARGS, "start(references): set hooks that pass through on all three domains"},
+    {"start", noop_start, METH_NOARGS, "Set hooks that pass through on all three domains."},
     {"stop", noop_stop, METH_NOARGS, "stop(): take them away"},
     {"reserve", noop_reserve, METH_VARARGS, "reserve(count, domain): room for blocks; 0 raw, 1 mem, 2 obj"},
     {"fill", noop_fill, METH_VARARGS, "fill(count, size): allocate and keep"},

@@ -16,9 +16,8 @@ Written by `make bench` (`python bench/run.py`; one part alone: `--only PART`), 
 Every figure comes from fresh processes, modes interleaved. Ratios are slowdowns against untraced: 1.00 is free.
 
 The workloads (bench/workloads.py) allocate heavily on purpose and run below 30 frames of recursion, so that 25 frames
-really are 25. **Floor**: hooks of the public allocator API that only pass through. **Reference tracer**: what a
-reference tracer that does nothing adds (3.13 and later, where heapledger needs one to see freelists). **Engine**: the
-rest, which is heapledger's own work.
+really are 25. **Floor**: hooks of the public allocator API that only pass through. **Engine**: the rest, which is
+heapledger's own work, and what the interpreter does without its freelists.
 """
 
 PARTS = ("about", "workloads", "memory", "pauses", "latency", "depth", "snapshots", "merge", "commands", "page")

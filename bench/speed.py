@@ -76,12 +76,9 @@ def ratios(results, mode, clock="wall"):
 
 
 def apart(means, mode):
-    """What floor, reference tracer and engine each add to the geometric mean of `mode`."""
-    floor = means["noop"] - 1
-    tracer = means["noop+tracer"] - means["noop"] if "noop+tracer" in means else None
-    engine = means[mode] - 1 - floor - (tracer or 0)
-    shown = ["-" if part is None else f"{part:+.2f}" for part in (floor, tracer, engine)]
-    return [harness.MODES[mode].title, f"**{means[mode]:.2f}**", *shown]
+    """What floor and engine each add to the geometric mean of `mode`."""
+    floor, engine = means["noop"] - 1, means[mode] - means["noop"]
+    return [harness.MODES[mode].title, f"**{means[mode]:.2f}**", f"{floor:+.2f}", f"{engine:+.2f}"]
 
 
 def render(results, rounds, stdlib_rounds):
@@ -100,6 +97,6 @@ def render(results, rounds, stdlib_rounds):
     text = f"### Time\n\n{how}\n\n" + report.table(head, rows)
     split = [mode for mode in modes if mode.startswith("heapledger")]
     if split and "noop" in means:
-        head = ["", "geometric mean", "floor", "reference tracer", "engine"]
+        head = ["", "geometric mean", "floor", "engine"]
         text += "\n\n" + report.table(head, [apart(means, mode) for mode in split])
     return text

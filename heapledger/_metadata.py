@@ -20,7 +20,7 @@ MOMENTS = ("live", "peak", "allocated")
 def _taken_here(facts):
     """The metadata of a snapshot with these numbers. What does not change in a process is looked up now."""
     with _OwnWork():
-        taken, pid, moment, limit, current, peak, lost, interruptions, rss, tables = unpack("=10q", facts)
+        taken, pid, moment, limit, numbers, current, peak, lost, interruptions, rss, tables = unpack("=11q", facts)
         return {
             "heapledger": _version,
             "time": taken,
@@ -31,6 +31,7 @@ def _taken_here(facts):
             "python": sys.version,
             "implementation": sys.implementation.name,
             "traceback_limit": limit,
+            "numbers": bool(numbers),
             "moment": MOMENTS[moment],
             "traced": current,
             "peak": peak,

@@ -19,6 +19,7 @@ import sys
 
 VARIABLE = "HEAPLEDGER"
 OPTION = "heapledger"
+NUMBERS = "numbers"
 EXTENSION = "heapledger._ledger"
 MOST_FRAMES = 65535
 # Whichever of them is imported first, heapledger takes its place then. It imports _tracemalloc itself, so it is one of
@@ -44,24 +45,32 @@ def parse_frames(text):
     return frames
 
 
-def frames_of(variable, option):
-    """What the variable's and the option's value ask for: a number of frames, or 0 for not to trace.
+def parse(text):
+    """The number of frames, and whether numbers are asked for: "25" or "25,numbers"."""
+    frames, comma, word = text.partition(",")
+    if comma and word != NUMBERS:
+        raise ValueError(f"{word!r} is not {NUMBERS!r}")
+    return parse_frames(frames), bool(comma)
+
+
+def asked_for(variable, option):
+    """What the variable's and the option's value ask for: a number of frames, or 0 for not to trace; and numbers.
 
     The option counts, but a bad value of the variable is not overlooked either. None is one that is not given, True an
     option without a value.
     """
-    frames = 0
+    asked = 0, False
     if variable:
         try:
-            frames = parse_frames(variable)
+            asked = parse(variable)
         except ValueError as error:
             raise ValueError(f"{VARIABLE}={variable}: {error}") from None
     if option is not None:
         try:
-            frames = 1 if option is True else parse_frames(option or "0")
+            asked = (1, False) if option is True else parse(option or "0")
         except ValueError as error:
             raise ValueError(f"-X {OPTION}={option}: {error}") from None
-    return frames
+    return asked
 
 
 def ledger():
@@ -91,14 +100,14 @@ def start():
     variable = None if sys.flags.ignore_environment else os.environ.get(VARIABLE)
     option = sys._xoptions.get(OPTION)
     try:
-        frames = frames_of(variable, option)
+        frames, numbers = asked_for(variable, option)
         problem = None
     except ValueError as error:
-        frames = 0
+        frames, numbers = 0, False
         problem = str(error)
     if option is not None and problem is None:
         # Children inherit the variable; the option gets as far as to those of multiprocessing from 3.14 on.
-        os.environ[VARIABLE] = str(frames)
+        os.environ[VARIABLE] = f"{frames},{NUMBERS}" if numbers else str(frames)
     if problem is None and not frames:
         return
     try:
@@ -106,7 +115,7 @@ def start():
         if not tracer._in_main_interpreter():
             return
         if problem is None:
-            tracer.start(frames)
+            tracer.start(frames, numbers=numbers)
     except Exception as error:
         problem = f"cannot start: {type(error).__name__}: {error}"
     if problem is not None:

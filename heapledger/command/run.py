@@ -69,6 +69,7 @@ def add_arguments(parser):
         metavar="N",
         help=f"frames of a traceback (default {DEFAULT_FRAMES})",
     )
+    parser.add_argument("--numbers", action="store_true", help="numbers at their own lines, too, which takes longer")
     parser.add_argument("-o", "--output", default=DEFAULT_FILE, metavar="FILE", help="where to write")
     parser.add_argument("--peak", action="store_true", help="write what was there at the peak (both by default)")
     parser.add_argument("--exit", action="store_true", help="write what is there at the end")
@@ -174,7 +175,7 @@ def environment(options):
     moments = "l" * (options.exit or both) + "p" * (options.peak or both)
     words = [f"frames={options.nframe}", f"root={os.getpid()}", f"id={os.urandom(8).hex()}", f"moments={moments}"]
     words += [f"every={round(options.every * 1000)}", f"signal={options.on_signal}"]
-    words += ["quiet"] * options.quiet + ["alone"] * (not options.children)
+    words += ["numbers"] * options.numbers + ["quiet"] * options.quiet + ["alone"] * (not options.children)
     words.append(f"file={file_template(options.output)}")
     there = os.environ.get("LD_PRELOAD")
     return {

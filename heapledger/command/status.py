@@ -17,28 +17,31 @@ def add_arguments(parser):
     pass
 
 
-def describe(tracer, value):
+def describe(tracer, value, parse):
     """What a variable that holds a number of frames does to a program that starts now."""
-    import _heapledger_start
-
     if not value:
         return "not set" if value is None else "empty: no effect"
     try:
-        frames = _heapledger_start.parse_frames(value)
+        frames, numbers = parse(value)
     except ValueError as error:
         return f"{value}: no program starts: {error}"
-    return f"{value}: {tracer} starts with {frames} frame{'s' * (frames != 1)}" if frames else f"{value}: no effect"
+    if not frames:
+        return f"{value}: no effect"
+    return f"{value}: {tracer} starts with {frames} frame{'s' * (frames != 1)}{', and for numbers' * numbers}"
 
 
 def run(options):
+    import _heapledger_start as start
+
     enabled = _environment.is_enabled()
     print(f"tracemalloc means {'heapledger' if enabled else 'the standard library' + chr(39) + 's module'}")
     print(f"  folder             {_environment.folder()}")
     print(f"  interpreter        {sys.executable} ({platform.python_implementation()} {platform.python_version()})")
     if _environment.starts_programs():
-        print(f"  HEAPLEDGER         {describe('heapledger', os.environ.get('HEAPLEDGER'))}")
+        print(f"  HEAPLEDGER         {describe('heapledger', os.environ.get('HEAPLEDGER'), start.parse)}")
     else:
         print("  HEAPLEDGER         no effect: heapledger.pth is not in a folder that the interpreter reads")
     tracer = "heapledger" if enabled else "the standard library's tracemalloc"
-    print(f"  PYTHONTRACEMALLOC  {describe(tracer, os.environ.get('PYTHONTRACEMALLOC'))}")
+    theirs = describe(tracer, os.environ.get("PYTHONTRACEMALLOC"), lambda text: (start.parse_frames(text), False))
+    print(f"  PYTHONTRACEMALLOC  {theirs}")
     return 0 if enabled else 1

@@ -42,6 +42,7 @@ bool hl_facts_take(hl_snapshot *const *snapshots, size_t count, PyObject **taken
         getpid(),
         HL_LIVE, /* each gets its own below */
         snapshots[0]->nframe,
+        hl_tracer_numbers(),
         (int64_t)current,
         (int64_t)peak,
         (int64_t)hl_tracer_lost(),

@@ -27,15 +27,22 @@ bool hl_functions_nframe(PyObject *object, uint32_t *nframe)
     return true;
 }
 
-static PyObject *start(PyObject *module, PyObject *args)
+static PyObject *start(PyObject *module, PyObject *args, PyObject *keywords)
 {
-    PyObject *object = NULL;
-    uint32_t nframe = 1;
+    static const char *const names[] = {"numbers"};
+    static const hl_signature signature = {"start", names, 0, 0, 0, 1};
+    PyObject *nframe = NULL, *numbers = NULL, *none = PyTuple_New(0);
+    hl_tracer_options options = {.nframe = 1};
 
     (void)module;
-    if (!PyArg_UnpackTuple(args, "start", 0, 1, &object) || (object != NULL && !hl_functions_nframe(object, &nframe)))
+    bool bound = none != NULL && PyArg_UnpackTuple(args, "start", 0, 1, &nframe) &&
+                 hl_arguments_parse(&signature, none, keywords, &numbers);
+    Py_XDECREF(none);
+    int asked = !bound ? -1 : numbers == NULL ? 0 : PyObject_IsTrue(numbers);
+    if (asked < 0 || (nframe != NULL && !hl_functions_nframe(nframe, &options.nframe)))
         return NULL;
-    hl_status status = hl_tracer_start(nframe);
+    options.numbers = asked;
+    hl_status status = hl_tracer_start(options);
     if (status != HL_OK)
         return hl_raise_status(status);
     Py_RETURN_NONE;
@@ -223,8 +230,10 @@ static PyObject *format_size(PyObject *module, PyObject *args, PyObject *kwargs)
 #define KEYWORDS(function) (PyCFunction)(void (*)(void)) function, METH_VARARGS | METH_KEYWORDS
 
 PyMethodDef hl_functions[] = {
-    {"start", start, METH_VARARGS,
-     PyDoc_STR("start(nframe=1, /)\n--\n\nStart tracing, with at most nframe frames per traceback.")},
+    {"start", KEYWORDS(start),
+     PyDoc_STR(
+         "start(nframe=1, /, *, numbers=False)\n--\n\nStart tracing, with at most nframe frames per traceback.\n\n"
+         "With numbers, floats and ints that take the memory of dead ones are reported at their own line, too.")},
     {"stop", stop, METH_NOARGS, PyDoc_STR("stop()\n--\n\nStop tracing and forget everything traced.")},
     {"is_tracing", is_tracing, METH_NOARGS, PyDoc_STR("is_tracing()\n--\n\nTrue while allocations are traced.")},
     {"clear_traces", clear_traces, METH_NOARGS, PyDoc_STR("clear_traces()\n--\n\nForget everything traced so far.")},

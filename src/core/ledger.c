@@ -279,24 +279,6 @@ bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain)
     return true;
 }
 
-void hl_ledger_reattribute(hl_ledger *ledger, uintptr_t address, hl_site_id site)
-{
-    uint32_t *slot = hl_map_takes(address) ? hl_map_find(&ledger->map, address) : NULL;
-    if (slot == NULL)
-        return;
-    if (site == 0) { /* better missing than where it was not allocated */
-        ledger->lost++;
-        hl_ledger_leave(ledger, address, 0);
-        return;
-    }
-    hl_site_id old = *slot & HL_MAP_MOST_SITES;
-    if (old == site)
-        return;
-    *slot = (*slot & ~HL_MAP_MOST_SITES) | site;
-    count_out(ledger, address, old);
-    count_new(ledger, site);
-}
-
 hl_site_id hl_ledger_find(const hl_ledger *ledger, uintptr_t address, uint32_t domain)
 {
     if (!in_map(address, domain)) {

@@ -88,9 +88,6 @@ bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain);
 /* The same in domain 0 where there is nothing else to be done, or no block. False: nothing has changed, and there may be
  * something to be done. */
 HL_INLINE bool hl_ledger_leave_quickly(hl_ledger *ledger, uintptr_t address);
-/* Enter the block under another site, where its size stays: an object came back from a freelist. `site` 0 counts a lost
- * record, and the block leaves. */
-void hl_ledger_reattribute(hl_ledger *ledger, uintptr_t address, hl_site_id site);
 /* The site of a block, 0 when it is not entered; it may be hidden. */
 hl_site_id hl_ledger_find(const hl_ledger *ledger, uintptr_t address, uint32_t domain);
 

@@ -25,6 +25,11 @@ void hl_plain_none(hl_hlsnap_buffer *to)
     hl_hlsnap_add_bytes(to, "N", 1);
 }
 
+void hl_plain_bool(hl_hlsnap_buffer *to, bool value)
+{
+    hl_hlsnap_add_bytes(to, value ? "T" : "F", 1);
+}
+
 void hl_plain_int(hl_hlsnap_buffer *to, int64_t value)
 {
     unsigned width = 1;

@@ -13,6 +13,7 @@
 void hl_plain_dict(hl_hlsnap_buffer *to, size_t count);
 void hl_plain_list(hl_hlsnap_buffer *to, size_t count);
 void hl_plain_none(hl_hlsnap_buffer *to);
+void hl_plain_bool(hl_hlsnap_buffer *to, bool value);
 void hl_plain_int(hl_hlsnap_buffer *to, int64_t value);
 /* A str. Bytes that are not UTF-8 become lone surrogates, as in Python's sys.argv. */
 void hl_plain_text(hl_hlsnap_buffer *to, const char *bytes, size_t length);

@@ -3,6 +3,7 @@
 #include "hooks.h"
 
 #include "../core/missed.h"
+#include "freelists.h"
 #include "layers.h"
 #include "resolve.h"
 
@@ -221,15 +222,6 @@ HL_INLINE void reattach(const call *c)
         hl_ledger_reattach(&hl_hooks_ledger, c->block, c->old->site);
 }
 
-static void reattribute(const call *c)
-{
-    hl_ledger *ledger = &hl_hooks_ledger;
-    hl_site_id old = hl_hooks_are_tracing() ? hl_ledger_find(ledger, c->block, 0) : 0;
-    if (old == 0 || old == ledger->old_code)
-        return;
-    hl_ledger_reattribute(ledger, c->block, site_for(c->thread, hl_sites_at(&ledger->sites, old)->size));
-}
-
 /* What a hook does instead while another thread forks. */
 
 static void lose(const call *c)
@@ -242,11 +234,6 @@ static void lose(const call *c)
 static void note(const call *c)
 {
     hl_hooks_note((hl_departure){.address = c->block});
-}
-
-static void pass(const call *c)
-{
-    (void)c;
 }
 
 /* Do `act` with the lock held, or `otherwise` if it is not to be had. Nearly always the caller has the main interpreter's
@@ -301,7 +288,10 @@ static __attribute__((noinline, cold)) void enter_in_gate(PyThreadState *thread,
 
 static __attribute__((noinline, cold)) void enter_slowly(bool attached, void *block, size_t size)
 {
-    visit_slowly(enter, lose, attached, &(call){.block = (uintptr_t)block, .size = size});
+    call c = {.block = (uintptr_t)block, .size = size};
+    visit_slowly(enter, lose, attached, &c);
+    if (attached && c.thread != NULL) /* maybe in an interpreter that we meet for the first time */
+        hl_freelists_see_to(c.thread->interp);
 }
 
 HL_INLINE void enter_block(bool attached, void *block, size_t size)
@@ -347,11 +337,6 @@ HL_INLINE void leave_block(bool attached, void *block)
         hl_gate_leave_favoured(&hl_hooks_gate);
     else
         leave_in_gate(block);
-}
-
-void hl_hooks_reattribute(uintptr_t block)
-{
-    visit(reattribute, pass, true, (void *)block, 0, NULL);
 }
 
 /* The hooks. */

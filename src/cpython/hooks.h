@@ -54,14 +54,11 @@ typedef struct {
 } hl_hooks_thread;
 extern __thread hl_hooks_thread hl_hooks_this_thread;
 
-/* The block that was entered last and is not yet claimed by an object: see reftracer.c. */
+/* The block that was entered last: see domains.c. */
 extern _Atomic uintptr_t hl_hooks_last_block;
 
 /* The site for a block of `size` bytes that is allocated now in `frame` (NULL: none) of the calling thread, by the
  * whole stack. 0: no memory. Under the lock. */
 hl_site_id hl_hooks_site(const void *frame, uint64_t size, uint32_t domain);
-
-/* An object came to be in a block that was entered before; `attached` thread state, no lock. See reftracer.c. */
-void hl_hooks_reattribute(uintptr_t block);
 
 #endif

@@ -312,6 +312,8 @@ static void read_option(const char *text, size_t length)
         value = word + length;
     if (strcmp(word, "frames") == 0)
         hl_run_given.frames = (uint32_t)strtoul(value, NULL, 10);
+    else if (strcmp(word, "numbers") == 0)
+        hl_run_given.numbers = true;
     else if (strcmp(word, "root") == 0)
         hl_run_given.root = (pid_t)strtol(value, NULL, 10);
     else if (strcmp(word, "id") == 0 && strlen(value) < sizeof hl_run_given.id)
@@ -377,7 +379,8 @@ void hl_run_begin(void)
     if (hl_run_given.alone)
         leave_environment();
     hl_run_remember(NULL);
-    if (hl_tracer_start_early(hl_run_given.frames) != HL_OK)
+    if (hl_tracer_start_early((hl_tracer_options){.nframe = hl_run_given.frames, .numbers = hl_run_given.numbers}) !=
+        HL_OK)
         return;
     hl_run_owner = getpid();
     keep_reserve();

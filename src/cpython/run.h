@@ -3,6 +3,7 @@
  * HEAPLEDGER_RUN holds the options, separated by commas, `file` the last of them (its value may have commas):
  *
  *     frames=25       frames of a traceback
+ *     numbers         numbers get their own lines, too
  *     root=1234       the process that the command became; it alone says at the end what was written
  *     id=0123abcd     a name for the run that no other run has
  *     moments=lp      which snapshots are written: l live, p peak
@@ -29,6 +30,7 @@
 
 typedef struct {
     uint32_t frames;
+    bool numbers;
     pid_t root;
     char id[33];
     uint32_t every; /* 0: never */

@@ -71,7 +71,7 @@ uint8_t *hl_run_metadata(const hl_snapshot *first, const hl_tracer_facts *facts,
     hl_hlsnap_buffer to = {0};
 
     clock_gettime(CLOCK_REALTIME, &now);
-    hl_plain_dict(&to, 18);
+    hl_plain_dict(&to, 19);
     put_text(&to, "heapledger", HL_VERSION);
     put_int(&to, "time", (int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
     put_text(&to, "host", uname(&system) == 0 ? system.nodename : "");
@@ -83,6 +83,8 @@ uint8_t *hl_run_metadata(const hl_snapshot *first, const hl_tracer_facts *facts,
     put_text(&to, "python", known_version);
     put_text(&to, "implementation", "cpython");
     put_int(&to, "traceback_limit", first->nframe);
+    hl_plain_word(&to, "numbers");
+    hl_plain_bool(&to, hl_run_given.numbers);
     put_text(&to, "moment", moments[first->moment]);
     put_int(&to, "traced", (int64_t)facts->traced);
     put_int(&to, "peak", (int64_t)facts->peak);

@@ -6,12 +6,13 @@
 #include "tracer.h"
 
 #include "domains.h"
+#include "freelists.h"
 #include "hooks.h"
 #include "jumps.h"
-#include "reftracer.h"
 #include "tracer_control.h"
 
 static _Atomic uint32_t limit = 1;
+static _Atomic bool numbers;
 
 /* Forget everything. */
 static void end_tracing(void)
@@ -34,6 +35,7 @@ static void at_exit(void)
 {
     ends_at_exit = false; /* the interpreter forgets its exit functions; it may be initialised again */
     end_tracing();
+    hl_freelists_end();
 }
 
 static void prepare_interpreter(void)
@@ -61,14 +63,15 @@ static hl_status prepare_beginning(uint32_t nframe, beginning *fresh)
 }
 
 /* The hooks are there: let them enter. */
-static void begin_tracing(uint32_t nframe, const beginning *fresh)
+static void begin_tracing(hl_tracer_options options, const beginning *fresh)
 {
     hl_hooks_lock();
     uint32_t era = hl_hooks_ledger.era + 1;
     hl_hooks_ledger = fresh->ledger;
     hl_hooks_ledger.era = era;
     hl_hooks_shadow = fresh->shadow;
-    atomic_store(&limit, nframe);
+    atomic_store(&limit, options.nframe);
+    atomic_store(&numbers, options.numbers);
     atomic_store(&hl_hooks_tracing, true);
     hl_hooks_unlock();
 }
@@ -136,28 +139,37 @@ void hl_tracer_prepare(hl_survey survey[HL_LAYER_DOMAINS])
     hl_layers_survey(survey);
 }
 
-hl_status hl_tracer_see_to_tracing(uint32_t nframe, const hl_survey survey[HL_LAYER_DOMAINS])
+hl_status hl_tracer_see_to_tracing(hl_tracer_options options, const hl_survey survey[HL_LAYER_DOMAINS])
 {
     if (hl_tracer_is_tracing())
         return put_hooks_back(survey);
     beginning fresh;
     prepare_interpreter();
-    hl_status status = prepare_beginning(nframe, &fresh);
+    hl_status status = prepare_beginning(options.nframe, &fresh);
     if (status == HL_OK) {
         (void)hl_layers_put(survey); /* nobody traces: those that are there pass through */
         is_stale = false;
         atomic_store(&interruptions, 0);
-        begin_tracing(nframe, &fresh);
+        begin_tracing(options, &fresh);
     }
     return status;
+}
+
+static int finish_in_main(void *unused)
+{
+    (void)unused;
+    hl_tracer_finish();
+    return 0;
 }
 
 void hl_tracer_finish(void)
 {
     if (hl_tracer_is_tracing())
-        hl_reftracer_install();
+        hl_freelists_turn_off(hl_tracer_numbers());
     else
-        hl_reftracer_remove();
+        hl_freelists_turn_on();
+    if (PyInterpreterState_Get() != PyInterpreterState_Main()) /* whose GIL may be another one */
+        (void)Py_AddPendingCall(finish_in_main, NULL);
 }
 
 void hl_tracer_stop_tracing(void)
@@ -189,13 +201,13 @@ hl_status hl_tracer_see_to_hooks(bool in_time)
     return status;
 }
 
-hl_status hl_tracer_start(uint32_t nframe)
+hl_status hl_tracer_start(hl_tracer_options options)
 {
     hl_survey survey[HL_LAYER_DOMAINS];
     hl_domains_receive(true);
     hl_tracer_prepare(survey);
     hl_tracer_take_control();
-    hl_status status = hl_tracer_see_to_tracing(nframe, survey);
+    hl_status status = hl_tracer_see_to_tracing(options, survey);
     if (status == HL_OK)
         hl_tracer_for_windows = false;
     hl_tracer_give_control();
@@ -205,14 +217,14 @@ hl_status hl_tracer_start(uint32_t nframe)
 
 static bool waits_for_interpreter; /* started early and not adopted yet; under control */
 
-hl_status hl_tracer_start_early(uint32_t nframe)
+hl_status hl_tracer_start_early(hl_tracer_options options)
 {
     beginning fresh;
     hl_tracer_take_control();
-    hl_status status = prepare_beginning(nframe, &fresh);
+    hl_status status = prepare_beginning(options.nframe, &fresh);
     if (status == HL_OK) {
         hl_layers_put_early();
-        begin_tracing(nframe, &fresh);
+        begin_tracing(options, &fresh);
     }
     waits_for_interpreter = status == HL_OK;
     hl_tracer_give_control();
@@ -255,6 +267,11 @@ bool hl_tracer_is_tracing(void)
 uint32_t hl_tracer_nframe(void)
 {
     return atomic_load(&limit);
+}
+
+bool hl_tracer_numbers(void)
+{
+    return atomic_load(&numbers);
 }
 
 hl_status hl_tracer_clear(void)

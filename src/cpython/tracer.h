@@ -15,19 +15,24 @@
 /* Most frames a traceback may keep, as in the stdlib. */
 #define HL_MOST_FRAMES 65535
 
-/* Start with tracebacks of at most `nframe` frames (1 to HL_MOST_FRAMES). While tracing, it only sees to it that the hooks
- * are still there (hl_tracer_see_to_hooks). */
-hl_status hl_tracer_start(uint32_t nframe) HL_MUST_USE;
+typedef struct {
+    uint32_t nframe; /* tracebacks have at most so many frames: 1 to HL_MOST_FRAMES */
+    bool numbers;    /* numbers get their own lines, too: see freelists.h */
+} hl_tracer_options;
+
+/* Start. While tracing, it only sees to it that the hooks are still there (hl_tracer_see_to_hooks). */
+hl_status hl_tracer_start(hl_tracer_options options) HL_MUST_USE;
 /* The same before the interpreter has started; no thread state. What needs one is made up for by hl_tracer_adopt, which
  * the interpreter's start must call as soon as there is one, and which is a no-op at any other time. If the interpreter has
  * replaced the allocators meanwhile (PYTHONMALLOC, -X dev), tracing begins anew there. */
-hl_status hl_tracer_start_early(uint32_t nframe) HL_MUST_USE;
+hl_status hl_tracer_start_early(hl_tracer_options options) HL_MUST_USE;
 void hl_tracer_adopt(void);
 /* Stop and forget every entry; no-op when stopped. Snapshots stay valid. */
 void hl_tracer_stop(void);
 bool hl_tracer_is_tracing(void);
-/* The limit given to the last start that took effect; 1 before the first. */
+/* The options of the last start that took effect; 1 frame and no numbers before the first. */
 uint32_t hl_tracer_nframe(void);
+bool hl_tracer_numbers(void);
 
 /* Forget every entry and the peak; the frame limit and the hooks stay. On failure nothing has changed. */
 hl_status hl_tracer_clear(void) HL_MUST_USE;

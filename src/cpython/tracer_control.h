@@ -12,6 +12,7 @@
 #include "../core/lock.h"
 #include "../core/status.h"
 #include "layers.h"
+#include "tracer.h"
 
 /* Any thread. */
 void hl_tracer_take_control(void);
@@ -22,7 +23,7 @@ extern bool hl_tracer_for_windows; /* a window started the tracer, and nobody el
 /* What must be found out before control is taken, as it runs other tools' code: hl_tracer_see_to_tracing's `survey`. */
 void hl_tracer_prepare(hl_survey survey[HL_LAYER_DOMAINS]);
 /* Start if it is not running, else see to it that the hooks are still there. */
-hl_status hl_tracer_see_to_tracing(uint32_t nframe, const hl_survey survey[HL_LAYER_DOMAINS]) HL_MUST_USE;
+hl_status hl_tracer_see_to_tracing(hl_tracer_options options, const hl_survey survey[HL_LAYER_DOMAINS]) HL_MUST_USE;
 /* What is left to be done when control was given back, and for the same reason. */
 void hl_tracer_finish(void);
 /* No-op when stopped. */

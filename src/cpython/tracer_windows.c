@@ -93,7 +93,7 @@ hl_status hl_tracer_open_window(uint32_t nframe, hl_window **window, hl_snapshot
     hl_tracer_take_control();
     if (!hl_tracer_is_tracing())
         hl_tracer_for_windows = true;
-    hl_status status = hl_tracer_see_to_tracing(nframe, survey);
+    hl_status status = hl_tracer_see_to_tracing((hl_tracer_options){.nframe = nframe}, survey);
     if (status == HL_OK) {
         size_t slack = 256;
         while ((status = try_to_open(slack, window, start)) == HL_FULL)

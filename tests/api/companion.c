@@ -201,45 +201,22 @@ static PyObject *child_thread_is_done(PyObject *module, PyObject *unused)
 /* The reference tracer. */
 
 #if PY_VERSION_HEX >= 0x030d0000
-static PyRefTracer next_tracer;
-static void *next_data;
-static atomic_long created, destroyed, others;
-
-static PyTypeObject *only_type; /* NULL: objects of all types are passed on */
+static atomic_long created, destroyed;
 
 static int tracer(PyObject *object, PyRefTracerEvent event, void *data)
 {
-    atomic_long *counter = event == PyRefTracer_CREATE ? &created : event == PyRefTracer_DESTROY ? &destroyed : &others;
-    atomic_fetch_add(counter, 1);
-    (void)data;
-    if (next_tracer == NULL || counter == &others || (only_type != NULL && Py_TYPE(object) != only_type))
-        return 0;
-    return next_tracer(object, event, next_data);
+    (void)object, (void)data;
+    if (event == PyRefTracer_CREATE)
+        atomic_fetch_add(&created, 1);
+    else if (event == PyRefTracer_DESTROY)
+        atomic_fetch_add(&destroyed, 1);
+    return 0;
 }
 
-static PyObject *pass_on_only(PyObject *module, PyObject *type)
-{
-    (void)module;
-    only_type = (PyTypeObject *)Py_NewRef(type);
-    Py_RETURN_NONE;
-}
-
-/* set_tracer(chain): and call the one that was there, or not. */
-static PyObject *set_tracer(PyObject *module, PyObject *chain)
-{
-    (void)module;
-    next_tracer = PyRefTracer_GetTracer(&next_data);
-    if (!PyObject_IsTrue(chain))
-        next_tracer = NULL;
-    if (PyRefTracer_SetTracer(tracer, NULL) != 0)
-        return NULL;
-    Py_RETURN_NONE;
-}
-
-static PyObject *remove_tracer(PyObject *module, PyObject *unused)
+static PyObject *set_tracer(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
-    if (PyRefTracer_SetTracer(next_tracer, next_data) != 0)
+    if (PyRefTracer_SetTracer(tracer, NULL) != 0)
         return NULL;
     Py_RETURN_NONE;
 }
@@ -276,6 +253,78 @@ static PyObject *set_evaluator(PyObject *module, PyObject *on)
     return PyLong_FromLong(evaluations);
 }
 
+/* Destructors. */
+
+static destructor wrapped;
+static atomic_long destructions;
+
+static void destroy(PyObject *object)
+{
+    atomic_fetch_add(&destructions, 1);
+    wrapped(object);
+}
+
+static PyObject *wrap_destructor(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    wrapped = PyList_Type.tp_dealloc;
+    PyList_Type.tp_dealloc = destroy;
+    Py_RETURN_NONE;
+}
+
+static PyObject *unwrap_destructor(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    PyList_Type.tp_dealloc = wrapped;
+    return PyLong_FromLong(atomic_load(&destructions));
+}
+
+/* A static type gets what its base has at the moment. */
+static PyTypeObject heir = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "companion.Heir",
+    .tp_basicsize = sizeof(PyListObject),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+};
+
+static PyObject *inherit(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    heir.tp_base = &PyList_Type;
+    return PyType_Ready(&heir) < 0 ? NULL : Py_NewRef(&heir);
+}
+
+#if PY_VERSION_HEX >= 0x030c0000
+static PyObject *revived;
+static int watcher = -1;
+
+static int revive(PyDict_WatchEvent event, PyObject *dict, PyObject *key, PyObject *value)
+{
+    (void)key, (void)value;
+    if (event == PyDict_EVENT_DEALLOCATED) {
+        revived = Py_NewRef(dict);
+        return PyDict_Unwatch(watcher, dict);
+    }
+    return 0;
+}
+
+/* A dict that is watched stays alive once, for give_back. */
+static PyObject *watch(PyObject *module, PyObject *dict)
+{
+    (void)module;
+    if (watcher < 0)
+        watcher = PyDict_AddWatcher(revive);
+    return watcher < 0 || PyDict_Watch(watcher, dict) < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *give_back(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    PyObject *dict = revived;
+    revived = NULL;
+    return dict;
+}
+#endif
+
 static PyMethodDef methods[] = {
     {"push_allocator", push_allocator, METH_NOARGS, NULL},
     {"pop_allocator", pop_allocator, METH_NOARGS, NULL},
@@ -284,10 +333,15 @@ static PyMethodDef methods[] = {
     {"push_reserve", push_reserve, METH_O, NULL},
     {"start_threads_in_children", start_threads_in_children, METH_NOARGS, NULL},
     {"child_thread_is_done", child_thread_is_done, METH_NOARGS, NULL},
+    {"wrap_destructor", wrap_destructor, METH_NOARGS, NULL},
+    {"unwrap_destructor", unwrap_destructor, METH_NOARGS, NULL},
+    {"inherit", inherit, METH_NOARGS, NULL},
+#if PY_VERSION_HEX >= 0x030c0000
+    {"watch", watch, METH_O, NULL},
+    {"give_back", give_back, METH_NOARGS, NULL},
+#endif
 #if PY_VERSION_HEX >= 0x030d0000
-    {"pass_on_only", pass_on_only, METH_O, NULL},
-    {"set_tracer", set_tracer, METH_O, NULL},
-    {"remove_tracer", remove_tracer, METH_NOARGS, NULL},
+    {"set_tracer", set_tracer, METH_NOARGS, NULL},
     {"tracer_is_on_top", tracer_is_on_top, METH_NOARGS, NULL},
     {"tracer_calls", tracer_calls, METH_NOARGS, NULL},
 #endif

@@ -90,6 +90,7 @@ def test_status_says_what_variables_do(enabled):
 
     assert said("HEAPLEDGER") == said("PYTHONTRACEMALLOC") == "not set"
     assert said("HEAPLEDGER", HEAPLEDGER="1") == "1: heapledger starts with 1 frame"
+    assert said("HEAPLEDGER", HEAPLEDGER="9,numbers") == "9,numbers: heapledger starts with 9 frames, and for numbers"
     assert said("HEAPLEDGER", HEAPLEDGER="0") == "0: no effect"
     assert said("PYTHONTRACEMALLOC", PYTHONTRACEMALLOC="25") == "25: heapledger starts with 25 frames"
     enabled.command("disable")
@@ -303,7 +304,7 @@ kept = [make(number) for number in range(10, 20)]
 after = tracemalloc.take_snapshot()
 mine = tracemalloc.Filter(True, __file__)
 print(tracemalloc.get_traceback_limit(), after.traceback_limit, tracemalloc.is_tracing())
-# Small objects may come from a freelist, which 3.11 and 3.12 tell nobody.
+# Small ones may be numbers from a freelist.
 for trace in sorted(after.filter_traces([mine]).traces, key=lambda trace: trace.size):
     if trace.size > 1000:
         print(trace.size, trace.domain, trace.traceback)

@@ -111,7 +111,11 @@ def test_limit_by_index(value, stop_both):
 )
 def test_wrong_arguments(name, arguments, named, stop_both):
     ours, theirs = both(name)
-    same_outcome(ours, theirs, *arguments, **named)
+    if name == "start" and named:  # it has a keyword of its own, so the message is another
+        for function in (ours, theirs):
+            assert outcome(function, *arguments, **named)[:2] == ("error", TypeError)
+    else:
+        same_outcome(ours, theirs, *arguments, **named)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "start" and "object" not in name])
@@ -281,7 +285,7 @@ MAKERS = {
 def test_object_traceback(kind):
     """Right on every version; the stdlib of 3.11 answers None for plain instances."""
     make = MAKERS[kind]
-    gc.collect()  # empty freelists: on 3.11 and 3.12 a block from there keeps its first traceback
+    gc.collect()  # empty the freelist of floats, which is on
     heapledger.start(30)
     made = make()
     line = line_here(-1)

@@ -12,7 +12,7 @@ from children import run
 
 AT_TAKE = {
     "heapledger", "time", "host", "pid", "command", "executable", "python", "implementation", "traceback_limit",
-    "moment", "traced", "peak", "lost_records", "interruptions", "rss", "tables",
+    "numbers", "moment", "traced", "peak", "lost_records", "interruptions", "rss", "tables",
 }  # fmt: skip
 
 

@@ -173,6 +173,21 @@ def test_frames(folder, nframe):
     assert len(trace.traceback) == (nframe or 22)
 
 
+def test_numbers(folder):
+    name = folder.script("""\
+        kept = []
+        for number in range(500):
+            number * 1.5, number * 1_000_000
+            kept.append((number * 2.5, number * 1_000_001 + 300))
+        """)
+    for numbers in (False, True):
+        assert folder.traced(name, options=["-q", *["--numbers"] * numbers]).status == 0
+        (capture,) = folder.captures().values()
+        folder.clear()
+        assert capture.metadata["numbers"] is numbers
+    assert size_at(capture.live, name, 4)[1] >= 1500  # tuples, floats and ints
+
+
 def test_metadata(folder):
     """What Python would say, found out without it."""
     name = folder.script("import os, sys\nprint(os.getpid(), sys.executable, sys.version, sep='|')\n")

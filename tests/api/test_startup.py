@@ -86,6 +86,20 @@ def test_option_without_a_value():
     assert answer("-X", "tracemalloc", "-c", THEIRS) == answer("-X", "heapledger", "-c", OURS) == "True 1"
 
 
+NUMBERS = "import heapledger; print(heapledger.take_snapshot().metadata['numbers'], heapledger.get_traceback_limit())"
+
+
+def test_numbers():
+    for word, expected in (("5,numbers", "True 5"), ("5", "False 5")):
+        assert answer("-c", NUMBERS, HEAPLEDGER=word) == answer("-X", f"heapledger={word}", "-c", NUMBERS) == expected
+    child = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {NUMBERS!r}])"
+    assert answer("-X", "heapledger=5,numbers", "-c", child) == "True 5"
+    for word in ("5,", "5,floats", "5,numbers,"):
+        ours = python("-c", "pass", HEAPLEDGER=word)
+        wrong = word.partition(",")[2]
+        assert (ours.returncode, ours.stderr) == (1, f"heapledger: HEAPLEDGER={word}: {wrong!r} is not 'numbers'\n")
+
+
 def test_option_beats_variable():
     for variable, option, expected in (("5", "heapledger=7", "True 7"), ("5", "heapledger=0", "False 0")):
         assert answer("-X", option, "-c", OURS, HEAPLEDGER=variable) == expected

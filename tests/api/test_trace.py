@@ -54,13 +54,13 @@ def test_what_is_made_in_a_block(tracing):
     if tracing:
         heapledger.start()
         older = bytes(2 * MILLION)
-    larger = 3 * MILLION
+    smaller, larger = 1000, 3 * MILLION
     made = line() + 2
     with heapledger.trace() as t:
-        kept = bytes(MILLION)
-        passing = bytes(larger)
+        kept = b"0" * MILLION  # bytes() would have a tuple of arguments, too
+        passing = b"0" * larger
         del passing
-        small = bytes(1000)
+        small = b"0" * smaller
     passed, last = made + 1, made + 3
     assert sizes_at(t.start, made) == []
     assert (sizes_at(t.peak, made), sizes_at(t.peak, passed)) == ([MILLION + HEADER], [3 * MILLION + HEADER])

@@ -1,6 +1,6 @@
 """The process that run.py starts, where heapledger is enabled: run the interpreter's tests, write down the results.
 
-The one argument is a request in JSON: the file for the results, the tests to leave out.
+The one argument is the file for the results.
 """
 
 import json
@@ -96,15 +96,10 @@ def check_what_is_tested():
             sys.exit(f"the tests' children would not run heapledger: with {options} they run {found}")
 
 
-def load_tests(skips):
-    """The interpreter's tests without those in `skips`."""
+def load_tests():
     from test import test_tracemalloc
 
-    tests = list(flatten(unittest.defaultTestLoader.loadTestsFromModule(test_tracemalloc)))
-    unknown = set(skips) - {short_name(test) for test in tests}
-    if unknown:
-        sys.exit(f"skips.toml names tests that this interpreter does not have: {', '.join(sorted(unknown))}")
-    return [test for test in tests if short_name(test) not in skips]
+    return unittest.TestSuite(flatten(unittest.defaultTestLoader.loadTestsFromModule(test_tracemalloc)))
 
 
 def deeper(frames, function, *arguments):
@@ -113,13 +108,12 @@ def deeper(frames, function, *arguments):
 
 
 def main():
-    request = json.loads(sys.argv[1])
     check_what_is_tested()
     if "breakage" in sys.modules:
         sys.modules["breakage"].pretend_stopped()
     recorder = Recorder()
-    deeper(10, unittest.TestSuite(load_tests(request["skips"])).run, recorder)
-    pathlib.Path(request["results"]).write_text(json.dumps(recorder.results))
+    deeper(10, load_tests().run, recorder)
+    pathlib.Path(sys.argv[1]).write_text(json.dumps(recorder.results))
 
 
 if __name__ == "__main__":

@@ -103,21 +103,6 @@ static inline void reallocate(history *h, uint32_t at)
     enter(h, at, draw(h, 5000));
 }
 
-static inline void reattribute(history *h, uint32_t at)
-{
-    if (domain_of(at) != 0 || !hl_map_takes(address_of(at)) || !h->blocks[at].entered)
-        return;
-    uint32_t stack = draw(h, STACKS);
-    hl_site_id site = site_of(&h->ledger, stack, h->blocks[at].size, 0);
-    uint64_t lost = h->ledger.lost;
-    hl_ledger_reattribute(&h->ledger, address_of(at), site);
-    CHECK_EQUAL(h->ledger.lost - lost, site == 0);
-    if (site != 0)
-        h->blocks[at].stack = stack;
-    else
-        model_forget(h, at);
-}
-
 /* The snapshot must hold what the model's blocks add up to, stack by stack and size by size. */
 static inline void compare_snapshot(history *h, bool peak)
 {
@@ -156,10 +141,8 @@ static inline void step(history *h)
     } else if (what < 850) {
         CHECK_EQUAL(block_leaves(&h->ledger, address_of(at), domain_of(at)), h->blocks[at].entered);
         model_forget(h, at);
-    } else if (what < 930) {
-        reallocate(h, at);
     } else if (what < 990) {
-        reattribute(h, at);
+        reallocate(h, at);
     } else if (what < 994) {
         hl_ledger_reset_peak(&h->ledger);
         h->peak = h->traced;

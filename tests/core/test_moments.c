@@ -213,23 +213,6 @@ static void reallocate(uint32_t block)
     enter(block);
 }
 
-/* An object comes back from a freelist: of the program's or of our own work, for the program or for our own work. */
-static void reattribute(uint32_t block)
-{
-    hl_site_id old = hl_ledger_find(&the.ledger, address_of(block), 0);
-    if (domain_of(block) != 0 || old == 0)
-        return;
-    uint32_t key;
-    hl_site_id site = any_site(block, hl_sites_at(&the.ledger.sites, old)->size, &key);
-    CHECK_OR_RETURN(site != 0);
-    hl_ledger_reattribute(&the.ledger, address_of(block), site);
-    if (site == old)
-        return;
-    note(LEAVE, the.keys[block]);
-    note(ENTER, key);
-    the.keys[block] = key;
-}
-
 static void reset(void)
 {
     hl_ledger_reset_peak(&the.ledger);
@@ -259,10 +242,8 @@ static void step(void)
         enter(block);
     else if (what < 850)
         leave(block);
-    else if (what < 920)
-        reallocate(block);
     else
-        reattribute(block);
+        reallocate(block);
 }
 
 static bool begin(uint64_t seed, uint32_t stacks, uint32_t sizes, uint32_t blocks)

@@ -3,7 +3,8 @@
     python harness.py PROGRAM LIMIT [LIMIT ...]
 
 Both engines see the same blocks at the same moment, so nothing that a program does by chance can differ. The program is
-executed as a module and then its main(), whose result is kept alive. More limits: more rounds in this process.
+executed as a module and then its main(), whose result is kept alive. More limits: more rounds in this process; the
+last round is for numbers, too.
 """
 
 import gc
@@ -20,7 +21,7 @@ HERE = __file__
 IGNORED_FOLDERS = (os.path.dirname(heapledger.__file__) + os.sep, tracemalloc.__file__)
 
 
-def run(code, limit):
+def run(code, limit, numbers):
     """The traces of both engines, and what heapledger's own answers contradict each other in."""
     namespace = {"__name__": "program", "__file__": code.co_filename}
     start_theirs, start_ours = tracemalloc.start, heapledger.start
@@ -28,14 +29,14 @@ def run(code, limit):
     take, traces_of_ours, traces_of_theirs = heapledger.take_snapshot, heapledger._get_traces, tracemalloc._get_traces
     gc.collect()  # also empties the freelists
     start_theirs(limit)
-    start_ours(limit)
-    # What was made between the two starts is known to one engine only, and a freelist could hand it to the program.
+    start_ours(limit, numbers=numbers)
+    # What was made between the two starts is known to one engine only.
     clear_theirs()
     clear_ours()
     exec(code, namespace)
     kept = namespace["main"]()
     wait_for_threads()
-    gc.collect()  # empty freelists: what the engines make below does not take blocks from the program
+    gc.collect()  # empty freelists of numbers: what the engines make below does not take blocks from the program
     # No attribute is looked up between these: the interpreter's cache of methods may drop the last reference to a name.
     snapshot = take()
     ours = traces_of_ours()
@@ -87,11 +88,12 @@ def main():
     with open(path, encoding="utf-8") as file:
         code = compile(file.read(), path, "exec", dont_inherit=True)
     answer = []
-    for limit in limits:
-        ours, theirs, problems, namespace = run(code, limit)
+    for limit, numbers in [*((limit, False) for limit in limits), (limits[-1], True)]:
+        ours, theirs, problems, namespace = run(code, limit, numbers)
         explanations = [
-            comparison.freelist_reuse(namespace.get("ASYNC_GENERATORS", False)),
+            None if numbers else comparison.recycled_numbers(),
             comparison.resurrection(namespace.get("REVIVED_SIZES", ())),
+            comparison.iterators_of_futures(),
         ]
         report = comparison.compare(ours, theirs, limit, {HERE}, explanations)
         differences = report.differences + problems
@@ -101,6 +103,7 @@ def main():
         answer.append(
             {
                 "limit": limit,
+                "numbers": numbers,
                 "differences": differences,
                 "compared": report.compared,
                 "in_program": in_program,

@@ -27,7 +27,6 @@ import io
 import sys
 import unittest
 
-ASYNC_GENERATORS = True
 
 def main():
     unittest.TestSuite._cleanup = False  # tests stay, with what they hold

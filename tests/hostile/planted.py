@@ -251,12 +251,11 @@ BUGS = [
     ),
     Bug(
         "gh_79234",
-        "nobody hears of objects from freelists",
-        "src/cpython/reftracer.c",
-        "                hl_hooks_reattribute(block);\n",
-        "                (void)block;\n",
+        "freelists stay on",
+        "src/cpython/tracer.c",
+        "        hl_freelists_turn_off(hl_tracer_numbers());\n",
+        "        (void)hl_tracer_numbers();\n",
         "record",
-        oldest=(3, 13),
     ),
     Bug(
         "gh_143057",
@@ -285,16 +284,6 @@ BUGS = [
         "    int layer = choose_layer(which, top, reached) * 0;\n",
         "api",
         "test_other_hooks.py -k does_not_pass_all_on",
-    ),
-    Bug(
-        "attack_reftracer",
-        "there is one layer of the reference tracer",
-        "src/cpython/reftracer.c",
-        "    layer *here = choose_layer(now, data);\n",
-        "    layer *here = choose_layer(now, data) == NULL ? NULL : &layers[0];\n",
-        "api",
-        "test_companions.py -k does_not_pass_all_on",
-        oldest=(3, 13),
     ),
     Bug(
         "attack_full",

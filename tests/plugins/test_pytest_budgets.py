@@ -160,7 +160,7 @@ def test_other_threads_do_not_count(write):
     budgets = json.loads((folder / "budgets.json").read_text())
     (section,) = (section for name, section in budgets.items() if name.startswith("cpython"))
     beside = section["test_all.py::test_beside"]
-    assert beside["other threads"] and 100 <= beside["blocks"] < 250, beside
+    assert beside["other threads"] and 100 <= beside["blocks"] < 450, beside  # with tuples of arguments
     write(test_all=THREADS.format(number=50))
     run = Run(folder, BASELINE, "--heapledger-repeats=0")
     assert run.status == 0, run.text

@@ -175,7 +175,7 @@ def test_what_the_baseline_allows(write):
     budgets = numbers(folder)
     for number, (name, less, _) in enumerate(ALLOWED):
         measured = budgets[f"test_one.py::test_one[{number}]"]
-        assert 100_000 < measured["peak"] < 120_000 and 100 < measured["blocks"] < 250 and measured["leaked"] == 0
+        assert 100_000 < measured["peak"] < 120_000 and 100 < measured["blocks"] < 350 and measured["leaked"] == 0
         measured[name] -= less
     (folder / "budgets.json").write_text(json.dumps({"heapledger baseline": 1, VERSION: budgets}))
     run = Run(folder, "--heapledger-baseline=budgets.json", "-rf")

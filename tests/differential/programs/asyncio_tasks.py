@@ -2,8 +2,6 @@
 
 import asyncio
 
-ASYNC_GENERATORS = True
-
 
 async def numbers(count):
     for number in range(count):

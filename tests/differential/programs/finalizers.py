@@ -3,7 +3,6 @@
 import sys
 import weakref
 
-ASYNC_GENERATORS = False
 GRAVE = []
 
 
