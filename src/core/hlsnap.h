@@ -7,12 +7,13 @@
  * A file has sections. Those that hold names and rows are written and read here; others (metadata, the users'
  * attributes) are passed through as bytes.
  *
- * Threading: no state of its own; a snapshot that is written is immutable, one that is read is the caller's.
+ * Threading: no state of its own; a snapshot that is written is immutable, a ledger is locked, and what is read is the
+ * caller's.
  */
 #ifndef HL_HLSNAP_H
 #define HL_HLSNAP_H
 
-#include "snapshot.h"
+#include "rows.h"
 
 /* The most that any version 1.x may have. */
 enum { HL_HLSNAP_MOST_SNAPSHOTS = 8, HL_HLSNAP_MOST_SECTIONS = 32 };
@@ -33,6 +34,9 @@ typedef struct {
  * HL_FULL: there are more of either than a file may have, or the blocks of a snapshot add up to more than 64 bits. */
 hl_status hl_hlsnap_write(const hl_snapshot *const *snapshots, size_t count, const hl_hlsnap_section *sections,
                           size_t section_count, hl_hlsnap_file *file) HL_MUST_USE;
+/* The same of rows, which are read twice. */
+hl_status hl_hlsnap_write_rows(const hl_rows *rows, size_t count, const hl_hlsnap_section *sections,
+                               size_t section_count, hl_hlsnap_file *file) HL_MUST_USE;
 
 /* What is wrong with a file: a static text that goes on after the file's name ("is cut off"), the offset where it
  * shows, and the version the file says it has, once its header has been read (0.0 before). */

@@ -2,20 +2,23 @@
  *
  * The rows are walked once to number the stacks in the order of their first use; every stack is walked from its oldest
  * frame, which numbers the nodes of the tree of frames, the locations, files and functions in the same way. So only
- * what the rows name is written, and what is named for the first time needs no number.
+ * what the rows name is written, and what is named for the first time needs no number. Then what found the names again is
+ * given back, and the file is put together: a second walk writes the rows.
  *
- * Threading: reads immutable snapshots; the rest is local.
+ * A process that is ending has its greatest memory here: 16 to 24 bytes for each node are most of what is added.
+ *
+ * Threading: reads immutable snapshots or a locked ledger; the rest is local.
  */
 
 #include <string.h>
 
 #include "hlsnap.h"
 #include "hlsnap_bytes.h"
+#include "numbers.h"
 
-/* id in the book -> 1 + number in the file; 0: not yet named. */
+/* From ids in the book to 1 + the number in the file; 0: not yet named. */
 typedef struct {
-    uint32_t *numbers;
-    size_t room;
+    hl_numbering ids;
     uint32_t count; /* how many are named */
 } numbering;
 
@@ -52,33 +55,30 @@ static void *grown(writer *w, void *array, size_t room, size_t size)
     return bigger;
 }
 
-/* The number of `id`; *is_new tells whether it has just been given. */
-static uint32_t number_of(writer *w, numbering *of, uint32_t id, bool *is_new)
+/* All ids of the table have a place from the start: memory comes with those that are named. */
+static bool open_numbering(writer *w, numbering *of, const hl_table *table)
 {
-    *is_new = false;
-    if (id >= of->room) {
-        size_t room = of->room < 512 ? 1024 : 2 * of->room;
-        if (room <= id)
-            room = (size_t)id + 1;
-        uint32_t *numbers = grown(w, of->numbers, room, sizeof *numbers);
-        if (numbers == NULL)
-            return 0;
-        memset(numbers + of->room, 0, (room - of->room) * sizeof *numbers);
-        of->numbers = numbers;
-        of->room = room;
-    }
-    if (of->numbers[id] == 0) {
-        of->numbers[id] = ++of->count;
-        *is_new = true;
-    }
-    return of->numbers[id] - 1;
+    size_t all = SIZE_MAX;
+    if (!hl_numbering_open(&of->ids, table, &all))
+        w->status = HL_NO_MEMORY;
+    return w->status == HL_OK;
+}
+
+/* The number of `id`; *is_new tells whether it has just been given. */
+static uint32_t number_of(numbering *of, uint32_t id, bool *is_new)
+{
+    uint32_t *number = hl_numbering_at(&of->ids, id);
+    *is_new = *number == 0;
+    if (*is_new)
+        *number = ++of->count;
+    return *number - 1;
 }
 
 /* What stands for a thing that has been named: 0 for the first time, which gives it a number, then that number + 1. */
-static uint32_t code_of(writer *w, numbering *of, uint32_t id, uint32_t *number)
+static uint32_t code_of(numbering *of, uint32_t id, uint32_t *number)
 {
     bool is_new;
-    *number = number_of(w, of, id, &is_new);
+    *number = number_of(of, id, &is_new);
     return is_new ? 0 : *number + 1;
 }
 
@@ -104,19 +104,19 @@ static void put_function_name(writer *w, const hl_string *name)
 /* Answers the location's number. */
 static uint32_t put_location(writer *w, hl_location_id id)
 {
-    uint32_t number, unused, code = code_of(w, &w->locations, id, &number);
+    uint32_t number, unused, code = code_of(&w->locations, id, &number);
     hl_hlsnap_add_varint(&w->stack_bytes, code);
     if (code != 0)
         return number;
     const hl_location *location = hl_book_get_location(w->book, id);
-    code = code_of(w, &w->files, location->file, &unused);
+    code = code_of(&w->files, location->file, &unused);
     hl_hlsnap_add_varint(&w->location_bytes, code);
     if (code == 0)
         put_file_name(w, hl_book_get_string(w->book, location->file));
     if (location->name == 0) {
         hl_hlsnap_add_varint(&w->location_bytes, 0);
     } else {
-        code = code_of(w, &w->functions, location->name, &unused);
+        code = code_of(&w->functions, location->name, &unused);
         hl_hlsnap_add_varint(&w->location_bytes, 1 + (uint64_t)code);
         if (code == 0)
             put_function_name(w, hl_book_get_string(w->book, location->name));
@@ -167,13 +167,12 @@ static bool make_room(writer *w)
     if (nodes == NULL)
         return false;
     w->nodes = nodes;
-    uint32_t *slots = hl_os_alloc((size_t)room * 2, sizeof *slots);
-    if (slots == NULL) {
+    hl_os_free(w->slots); /* first: the nodes know what was in them */
+    w->slots = hl_os_alloc((size_t)room * 2, sizeof *w->slots);
+    if (w->slots == NULL) {
         w->status = HL_NO_MEMORY;
         return false;
     }
-    hl_os_free(w->slots);
-    w->slots = slots;
     w->slot_count = room * 2;
     w->node_room = room;
     if (w->node_count == 0)
@@ -213,9 +212,8 @@ static void put_stack(writer *w, hl_stack_id id)
     uint32_t at = shared == 0 ? 0 : w->path[shared - 1];
     for (; shared < depth; shared++) {
         hl_location_id location = stack->locations[depth - 1 - shared];
-        if (location >= w->locations.room || w->locations.numbers[location] == 0)
-            break;
-        uint32_t next = find_node(w, at, w->locations.numbers[location] - 1);
+        uint32_t number = *hl_numbering_at(&w->locations.ids, location);
+        uint32_t next = number == 0 ? 0 : find_node(w, at, number - 1);
         if (next == 0)
             break;
         w->path[shared] = at = next;
@@ -226,7 +224,7 @@ static void put_stack(writer *w, hl_stack_id id)
     for (; shared < depth; shared++) {
         hl_location_id location = stack->locations[depth - 1 - shared];
         uint32_t number = put_location(w, location);
-        if (w->status != HL_OK || !make_room(w))
+        if (!make_room(w))
             return;
         w->nodes[w->node_count] = (node){.parent = at, .location = number};
         enter_node(w, w->node_count);
@@ -239,14 +237,55 @@ static void put_stack(writer *w, hl_stack_id id)
     w->frames += depth;
 }
 
-static void put_stacks(writer *w, const hl_snapshot *snapshot)
+/* Answers how many rows there are. */
+static uint64_t put_stacks(writer *w, const hl_rows *rows)
 {
-    for (size_t i = 0; i < snapshot->row_count && w->status == HL_OK; i++) {
+    size_t at = 0;
+    uint64_t count = 0;
+    for (hl_row row; w->status == HL_OK && hl_rows_next(rows, &at, &row); count++) {
         bool is_new;
-        (void)number_of(w, &w->stacks, snapshot->rows[i].stack, &is_new);
+        (void)number_of(&w->stacks, row.stack, &is_new);
         if (is_new)
-            put_stack(w, snapshot->rows[i].stack);
+            put_stack(w, row.stack);
     }
+    return count;
+}
+
+static void close_numbering(numbering *of)
+{
+    hl_numbering_close(&of->ids);
+    of->ids = (hl_numbering){0};
+}
+
+static void close_buffer(hl_hlsnap_buffer *buffer)
+{
+    hl_os_free(buffer->bytes);
+    *buffer = (hl_hlsnap_buffer){0};
+}
+
+/* What only the stacks needed. */
+static void close_tree(writer *w)
+{
+    close_numbering(&w->files);
+    close_numbering(&w->functions);
+    close_numbering(&w->locations);
+    hl_os_free(w->nodes);
+    hl_os_free(w->slots);
+    hl_os_free(w->path);
+    hl_os_free(w->path_locations);
+}
+
+/* All names; counts[i]: how many rows rows[i] has. */
+static void put_names(writer *w, const hl_rows *rows, size_t count, uint64_t *counts)
+{
+    if (open_numbering(w, &w->files, &w->book->strings) && open_numbering(w, &w->functions, &w->book->strings) &&
+        open_numbering(w, &w->locations, &w->book->locations) && open_numbering(w, &w->stacks, &w->book->stacks) &&
+        make_room(w))
+        for (size_t i = 0; i < count; i++)
+            counts[i] = put_stacks(w, &rows[i]);
+    if (w->file_names.failed || w->function_names.failed || w->location_bytes.failed || w->stack_bytes.failed)
+        w->status = HL_NO_MEMORY;
+    close_tree(w);
 }
 
 /* Sections. Each is begun, filled in place and ended. */
@@ -285,11 +324,13 @@ static void put_header(writer *w)
         hl_hlsnap_add_fixed(to, HL_HLSNAP_CHECKSUM, hl_hlsnap_crc_of(&w->crc, to->bytes, to->length));
 }
 
-static void put_counted(writer *w, const char kind[4], const numbering *of, const hl_hlsnap_buffer *content)
+/* The content is given back. */
+static void put_counted(writer *w, const char kind[4], const numbering *of, hl_hlsnap_buffer *content)
 {
     size_t start = begin_section(&w->file, kind);
     hl_hlsnap_add_varint(&w->file, of->count);
     hl_hlsnap_add_bytes(&w->file, content->bytes, content->length);
+    close_buffer(content);
     end_section(w, start);
 }
 
@@ -299,6 +340,7 @@ static void put_tree(writer *w)
     hl_hlsnap_add_varint(&w->file, w->node_count - 1);
     hl_hlsnap_add_varint(&w->file, w->stacks.count);
     hl_hlsnap_add_bytes(&w->file, w->stack_bytes.bytes, w->stack_bytes.length);
+    close_buffer(&w->stack_bytes);
     uint64_t length = w->file.length - start - HL_HLSNAP_SECTION_HEAD;
     uint64_t wanted = w->frames / HL_HLSNAP_FRAMES_PER_BYTE + (w->frames % HL_HLSNAP_FRAMES_PER_BYTE != 0);
     hl_hlsnap_add_zeros(&w->file, wanted > length ? wanted - length : 0);
@@ -308,7 +350,7 @@ static void put_tree(writer *w)
 static void put_row(writer *w, const hl_row *row, const hl_row *last, uint32_t *expected)
 {
     hl_hlsnap_buffer *to = &w->file;
-    uint32_t stack = w->stacks.numbers[row->stack] - 1;
+    uint32_t stack = *hl_numbering_at(&w->stacks.ids, row->stack) - 1;
     bool moved = row->domain != last->domain || row->origin != last->origin;
     hl_hlsnap_add_varint(to, hl_hlsnap_zigzag((uint64_t)stack - *expected) << 1 | moved);
     if (moved) {
@@ -322,45 +364,40 @@ static void put_row(writer *w, const hl_row *row, const hl_row *last, uint32_t *
         *expected = stack + 1;
 }
 
-static void put_rows(writer *w, const hl_snapshot *snapshot)
+static void put_rows(writer *w, const hl_rows *rows, uint64_t count)
 {
     hl_hlsnap_buffer *to = &w->file;
-    size_t start = begin_section(to, "ROWS");
-    hl_hlsnap_add_varint(to, (uint64_t)snapshot->moment);
-    hl_hlsnap_add_varint(to, snapshot->nframe);
-    hl_hlsnap_add_varint(to, snapshot->origins.forks);
-    hl_hlsnap_add_varint(to, snapshot->origins.count);
-    for (uint32_t i = 0; i < snapshot->origins.count; i++)
-        hl_hlsnap_add_fixed(to, 8, snapshot->origins.ids[i]);
-    hl_hlsnap_add_varint(to, snapshot->row_count);
+    size_t start = begin_section(to, "ROWS"), at = 0;
+    hl_hlsnap_add_varint(to, (uint64_t)rows->moment);
+    hl_hlsnap_add_varint(to, rows->nframe);
+    hl_hlsnap_add_varint(to, rows->origins->forks);
+    hl_hlsnap_add_varint(to, rows->origins->count);
+    for (uint32_t i = 0; i < rows->origins->count; i++)
+        hl_hlsnap_add_fixed(to, 8, rows->origins->ids[i]);
+    hl_hlsnap_add_varint(to, count);
     uint32_t expected = 0;
     hl_row last = {0};
     uint64_t blocks = 0, bytes = 0, product;
-    for (size_t i = 0; i < snapshot->row_count; i++) {
-        const hl_row *row = &snapshot->rows[i];
-        if (__builtin_mul_overflow(row->size, row->live, &product) || __builtin_add_overflow(bytes, product, &bytes) ||
-            __builtin_add_overflow(blocks, row->live, &blocks)) {
+    for (hl_row row; hl_rows_next(rows, &at, &row); last = row) {
+        if (__builtin_mul_overflow(row.size, row.live, &product) || __builtin_add_overflow(bytes, product, &bytes) ||
+            __builtin_add_overflow(blocks, row.live, &blocks)) {
             w->status = HL_FULL;
             return;
         }
-        put_row(w, row, &last, &expected);
-        last = *row;
+        put_row(w, &row, &last, &expected);
     }
     end_section(w, start);
 }
 
-hl_status hl_hlsnap_write(const hl_snapshot *const *snapshots, size_t count, const hl_hlsnap_section *sections,
-                          size_t section_count, hl_hlsnap_file *file)
+hl_status hl_hlsnap_write_rows(const hl_rows *rows, size_t count, const hl_hlsnap_section *sections,
+                               size_t section_count, hl_hlsnap_file *file)
 {
-    writer w = {.book = snapshots[0]->book, .seed = hl_os_random(), .status = HL_OK};
-    hl_hlsnap_crc_open(&w.crc);
+    uint64_t counts[HL_HLSNAP_MOST_SNAPSHOTS];
     if (count > HL_HLSNAP_MOST_SNAPSHOTS || section_count > HL_HLSNAP_MOST_SECTIONS)
-        w.status = HL_FULL;
-    if (w.status == HL_OK && make_room(&w))
-        for (size_t i = 0; i < count; i++)
-            put_stacks(&w, snapshots[i]);
-    if (w.file_names.failed || w.function_names.failed || w.location_bytes.failed || w.stack_bytes.failed)
-        w.status = HL_NO_MEMORY;
+        return HL_FULL;
+    writer w = {.book = rows[0].book, .seed = hl_os_random(), .status = HL_OK};
+    hl_hlsnap_crc_open(&w.crc);
+    put_names(&w, rows, count, counts);
     if (w.status == HL_OK) {
         put_header(&w);
         for (size_t i = 0; i < section_count; i++)
@@ -370,26 +407,30 @@ hl_status hl_hlsnap_write(const hl_snapshot *const *snapshots, size_t count, con
         put_counted(&w, "LOCS", &w.locations, &w.location_bytes);
         put_tree(&w);
         for (size_t i = 0; i < count && w.status == HL_OK; i++)
-            put_rows(&w, snapshots[i]);
+            put_rows(&w, &rows[i], counts[i]);
         put_section(&w, "END ", NULL, 0);
         if (w.file.failed)
             w.status = HL_NO_MEMORY;
     }
-    hl_os_free(w.files.numbers);
-    hl_os_free(w.functions.numbers);
-    hl_os_free(w.locations.numbers);
-    hl_os_free(w.stacks.numbers);
-    hl_os_free(w.file_names.bytes);
-    hl_os_free(w.function_names.bytes);
-    hl_os_free(w.location_bytes.bytes);
-    hl_os_free(w.stack_bytes.bytes);
-    hl_os_free(w.nodes);
-    hl_os_free(w.slots);
-    hl_os_free(w.path);
-    hl_os_free(w.path_locations);
+    close_numbering(&w.stacks);
+    close_buffer(&w.file_names);
+    close_buffer(&w.function_names);
+    close_buffer(&w.location_bytes);
+    close_buffer(&w.stack_bytes);
     if (w.status == HL_OK)
         *file = (hl_hlsnap_file){.bytes = w.file.bytes, .length = w.file.length};
     else
-        hl_os_free(w.file.bytes);
+        close_buffer(&w.file);
     return w.status;
+}
+
+hl_status hl_hlsnap_write(const hl_snapshot *const *snapshots, size_t count, const hl_hlsnap_section *sections,
+                          size_t section_count, hl_hlsnap_file *file)
+{
+    hl_rows rows[HL_HLSNAP_MOST_SNAPSHOTS];
+    if (count > HL_HLSNAP_MOST_SNAPSHOTS)
+        return HL_FULL;
+    for (size_t i = 0; i < count; i++)
+        rows[i] = hl_rows_of_snapshot(snapshots[i]);
+    return hl_hlsnap_write_rows(rows, count, sections, section_count, file);
 }

@@ -109,6 +109,8 @@ void hl_ledger_inherit(hl_ledger *ledger);
 void hl_ledger_reset_peak(hl_ledger *ledger);
 /* The program's peak in bytes: of this stretch or an earlier one. */
 uint64_t hl_ledger_peak(const hl_ledger *ledger);
+/* The snapshot of it if it was in an earlier stretch; else NULL. */
+const hl_snapshot *hl_ledger_kept_peak(const hl_ledger *ledger);
 /* How many blocks snapshots show now. Costs a pass over the sites. */
 uint64_t hl_ledger_live_blocks(const hl_ledger *ledger);
 /* What was ever entered, reclaimed sites included. Costs a pass over the sites. */
@@ -131,8 +133,8 @@ hl_status hl_ledger_fill_growth(hl_ledger *ledger, hl_moment moment, const hl_si
 /* Copy a snapshot of this ledger into another with enough room. */
 hl_status hl_ledger_fill_again(hl_ledger *ledger, const hl_snapshot *source, hl_snapshot *snapshot,
                                size_t room) HL_MUST_USE;
-/* The same without a pin, with room enough: what the snapshot names is there for as long as the ledger's lock is held. */
-void hl_ledger_fill_unpinned(const hl_ledger *ledger, hl_moment moment, hl_snapshot *snapshot);
+/* The rows of this stretch without a snapshot, one after the other: see rows.h. */
+bool hl_ledger_next_row(const hl_ledger *ledger, hl_moment moment, size_t *at, hl_row *row);
 hl_status hl_ledger_fill_one(hl_ledger *ledger, hl_site_id site, hl_snapshot *snapshot) HL_MUST_USE;
 
 /* NULL, or which invariant does not hold. Costs a pass over all blocks. */

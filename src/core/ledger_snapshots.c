@@ -15,6 +15,11 @@ uint64_t hl_ledger_peak(const hl_ledger *ledger)
     return peak_was_earlier(ledger) ? ledger->earlier_peak->bytes : ledger->peak;
 }
 
+const hl_snapshot *hl_ledger_kept_peak(const hl_ledger *ledger)
+{
+    return peak_was_earlier(ledger) ? ledger->earlier_peak : NULL;
+}
+
 uint64_t hl_ledger_live_blocks(const hl_ledger *ledger)
 {
     uint64_t blocks = 0;
@@ -77,18 +82,33 @@ static void describe(const hl_ledger *ledger, hl_moment moment, hl_snapshot *sna
     snapshot->origins = ledger->origins;
 }
 
-static void copy_sites(const hl_ledger *ledger, hl_moment moment, hl_snapshot *snapshot)
+static inline bool next_row(const hl_ledger *ledger, hl_moment moment, size_t *at, hl_row *row)
 {
-    size_t rows = 0;
-    uint64_t blocks = 0, bytes = 0;
-    for (hl_site_id id = 1; (id = hl_table_seek(&ledger->sites.table, id)) != 0; id++) {
+    for (hl_site_id id = (hl_site_id)*at + 1; (id = hl_table_seek(&ledger->sites.table, id)) != 0; id++) {
         const hl_site *site = hl_sites_at(&ledger->sites, id);
         uint64_t count = hl_site_is_shown(site) ? count_at(site, moment, ledger->epoch) : 0;
         if (count == 0)
             continue;
-        snapshot->rows[rows++] = row_of(site, count);
-        blocks += count;
-        bytes += count * site->size;
+        *at = id;
+        *row = row_of(site, count);
+        return true;
+    }
+    return false;
+}
+
+bool hl_ledger_next_row(const hl_ledger *ledger, hl_moment moment, size_t *at, hl_row *row)
+{
+    return next_row(ledger, moment, at, row);
+}
+
+static void copy_sites(const hl_ledger *ledger, hl_moment moment, hl_snapshot *snapshot)
+{
+    size_t rows = 0, at = 0;
+    uint64_t blocks = 0, bytes = 0;
+    for (hl_row row; next_row(ledger, moment, &at, &row);) {
+        snapshot->rows[rows++] = row;
+        blocks += row.live;
+        bytes += row.live * row.size;
     }
     hl_snapshot_seal_summed(snapshot, rows, blocks, bytes);
 }
@@ -127,16 +147,6 @@ hl_status hl_ledger_fill(hl_ledger *ledger, hl_moment moment, hl_snapshot *snaps
     if (moment == HL_PEAK && peak_was_earlier(ledger))
         return hl_ledger_fill_again(ledger, ledger->earlier_peak, snapshot, room);
     return fill(ledger, moment, snapshot, room);
-}
-
-void hl_ledger_fill_unpinned(const hl_ledger *ledger, hl_moment moment, hl_snapshot *snapshot)
-{
-    if (moment == HL_PEAK && peak_was_earlier(ledger)) {
-        copy_snapshot(ledger->earlier_peak, snapshot);
-        return;
-    }
-    describe(ledger, moment, snapshot);
-    copy_sites(ledger, moment, snapshot);
 }
 
 hl_status hl_ledger_fill_stretch(hl_ledger *ledger, hl_snapshot *snapshot, size_t room)

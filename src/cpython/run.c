@@ -26,46 +26,47 @@ static atomic_bool summed_up;
 typedef struct {
     hl_hlsnap_file file;
     hl_run_process *process;
+    bool is_last;
     bool no_memory;
 } content;
 
-static hl_status make_file(const hl_ledger *ledger, const hl_tracer_facts *facts, const hl_moment *moments,
-                           size_t wanted, content *made)
+/* The lines that the process's last file says held most, if somebody is to be told. */
+static hl_run_lines own_lines;
+static bool own_lines_known;
+
+static bool speaks(void)
 {
-    hl_snapshot *taken[2];
-    size_t count = 0;
-    hl_status status = HL_OK;
-    for (; count < wanted && status == HL_OK; count += status == HL_OK) {
-        status = hl_snapshot_new(ledger->book, hl_ledger_rows(ledger), &taken[count]);
-        if (status == HL_OK)
-            hl_ledger_fill_unpinned(ledger, moments[count], taken[count]);
-    }
+    return hl_run_owner == hl_run_given.root && !hl_run_given.quiet && !atomic_load(&summed_up);
+}
+
+static hl_status make_file(const hl_rows *rows, size_t count, const hl_tracer_facts *facts, content *made)
+{
     hl_hlsnap_section section = {.kind = {'M', 'E', 'T', 'A'}};
-    uint8_t *metadata = status == HL_OK ? hl_run_metadata(taken[0], facts, made->process, &section.length) : NULL;
+    uint8_t *metadata = hl_run_metadata(&rows[0], facts, made->process, &section.length);
     section.bytes = metadata;
-    status = metadata != NULL ? hl_hlsnap_write((const hl_snapshot *const *)taken, count, &section, 1, &made->file)
-                              : HL_NO_MEMORY;
+    hl_status status = metadata != NULL ? hl_hlsnap_write_rows(rows, count, &section, 1, &made->file) : HL_NO_MEMORY;
     hl_os_free(metadata);
-    while (count > 0)
-        hl_snapshot_drop(taken[--count]);
     return status;
 }
 
 /* A visitor of the ledger: make the file's content. Where there is no memory for both moments, there may be for the
- * peak alone. */
-static hl_status make_content(const hl_ledger *ledger, const hl_tracer_facts *facts, void *context)
+ * peak alone. A process that is ending has no more use for a cache, whose memory is then as good for writing. */
+static hl_status make_content(hl_ledger *ledger, const hl_tracer_facts *facts, void *context)
 {
     content *made = context;
-    hl_moment moments[2];
-    size_t wanted = 0;
+    hl_rows rows[2];
+    size_t count = 0;
+    if (made->is_last)
+        hl_cache_clear(&ledger->cache);
     if (hl_run_given.live)
-        moments[wanted++] = HL_LIVE;
+        rows[count++] = hl_rows_of_ledger(ledger, HL_LIVE);
     if (hl_run_given.peak)
-        moments[wanted++] = HL_PEAK;
-    hl_status status = make_file(ledger, facts, moments, wanted, made);
-    if (status != HL_OK && wanted == 2)
-        status = make_file(ledger, facts, moments + 1, 1, made);
+        rows[count++] = hl_rows_of_ledger(ledger, HL_PEAK);
+    hl_status status = make_file(rows, count, facts, made);
+    if (status != HL_OK && count == 2)
+        status = make_file(rows + 1, 1, facts, made);
     made->no_memory = status != HL_OK;
+    own_lines_known = made->is_last && speaks() && hl_run_find_lines(&rows[count - 1], &own_lines);
     return HL_OK;
 }
 
@@ -73,7 +74,7 @@ static hl_status make_content(const hl_ledger *ledger, const hl_tracer_facts *fa
 
 /* A process that has run out of memory, by ulimit -v or its own setrlimit, needs some to write its file. This much is
  * mapped and not touched from the start on, and given up for the time of writing. */
-enum { RESERVE = 16 << 20, LEAST_SHARE = 32 /* of a limit */ };
+enum { RESERVE = 6 << 20, LEAST_SHARE = 32 /* of a limit */ };
 static void *reserve;
 static size_t reserve_bytes;
 
@@ -108,10 +109,10 @@ bool hl_run_has_left(void)
     return atomic_load(&left);
 }
 
-static hl_status write_file(bool in_signal_handler, const char *name, int *error)
+static hl_status write_file(bool in_signal_handler, bool is_last, const char *name, int *error)
 {
     static hl_run_process process; /* of whoever is writing: stacks may be small */
-    content made = {.process = &process};
+    content made = {.process = &process, .is_last = is_last};
     process.arenas_known = process.heap_known = false;
     if (!in_signal_handler)
         hl_run_ask_allocators(&process);
@@ -138,7 +139,7 @@ hl_status hl_run_write(bool in_signal_handler, const char *part, char name[PATH_
     }
     give_up_reserve();
     hl_os_use_pages(true); /* the content is made with the ledger held */
-    hl_status status = write_file(in_signal_handler, name, error);
+    hl_status status = write_file(in_signal_handler, part[0] == '\0', name, error);
     hl_os_use_pages(false);
     keep_reserve();
     atomic_store(&writing, false);
@@ -147,14 +148,14 @@ hl_status hl_run_write(bool in_signal_handler, const char *part, char name[PATH_
 
 void hl_run_tell(bool in_signal_handler, hl_status status, int error, const char *name)
 {
-    bool speaks = !atomic_exchange(&summed_up, true) && hl_run_owner == hl_run_given.root && !hl_run_given.quiet;
+    bool to_speak = speaks() && !atomic_exchange(&summed_up, true);
     if (status == HL_OK && error != 0) {
         hl_run_say_failure(name, error);
-    } else if (status == HL_OK && speaks) {
+    } else if (status == HL_OK && to_speak) {
         hl_os_use_pages(in_signal_handler);
-        hl_run_sum_up(&hl_run_given, name);
+        hl_run_sum_up(&hl_run_given, name, &own_lines, own_lines_known);
         hl_os_use_pages(false);
-    } else if (speaks) {
+    } else if (to_speak) {
         hl_run_say("heapledger: the program has stopped tracing: nothing is written\n", NULL);
     }
 }

@@ -24,7 +24,7 @@
 #include <sys/types.h>
 
 #include "../core/hlsnap_bytes.h"
-#include "../core/snapshot.h"
+#include "../core/rows.h"
 #include "process_facts.h"
 #include "tracer.h"
 
@@ -102,7 +102,7 @@ void hl_run_remember(const char *executable);
 const char *hl_run_executable(void);
 /* What is in a file besides the snapshots: the payload of META, to be freed with hl_os_free. NULL: no memory.
  * Async-signal-safe. */
-uint8_t *hl_run_metadata(const hl_snapshot *first, const hl_tracer_facts *facts, const hl_run_process *process,
+uint8_t *hl_run_metadata(const hl_rows *first, const hl_tracer_facts *facts, const hl_run_process *process,
                          size_t *length);
 /* Write to stderr, up to a NULL, if it is what it was when hl_run_remember was called. Async-signal-safe, as is the next. */
 void hl_run_say(const char *text, ...) __attribute__((sentinel));
@@ -122,22 +122,25 @@ bool hl_run_pattern(const hl_run_options *options, bool has_parts, char pattern[
 
 enum { HL_RUN_LINES = 3 };
 typedef struct {
-    hl_location_id line; /* of the snapshot's book */
     uint64_t bytes;
+    uint32_t number;
+    char file[PATH_MAX]; /* cut off if it is longer */
 } hl_run_line;
 typedef struct {
+    hl_moment moment;
     hl_run_line largest[HL_RUN_LINES]; /* with bytes, as many as there are */
-    uint64_t imports;                  /* bytes of what importing modules took */
-} hl_run_lines;
+    uint64_t bytes;                    /* of all blocks */
+    uint64_t imports;                  /* of what importing modules took */
+} hl_run_lines;                        /* too large for the stack of a signal handler */
 
 /* The lines of the program's own code that hold most; where there is none, those of packages, of the standard library,
- * or any. The snapshot's book must be private. False: no memory. Async-signal-safe. */
-bool hl_run_find_lines(const hl_snapshot *snapshot, hl_run_lines *lines);
+ * or any. False: no memory. Async-signal-safe. */
+bool hl_run_find_lines(const hl_rows *rows, hl_run_lines *lines);
 
 /* --- run_summary.c --- */
 
-/* Say where the files of all processes are, this one's being `name`, and which lines held most. Async-signal-safe in the
- * mode of a signal handler. */
-void hl_run_sum_up(const hl_run_options *options, const char *name);
+/* Say where the files of all processes are, this one's being `name`, and which lines held most. `lines` are those of this
+ * process, if they are known, and become those of all. Async-signal-safe in the mode of a signal handler. */
+void hl_run_sum_up(const hl_run_options *options, const char *name, hl_run_lines *lines, bool known);
 
 #endif

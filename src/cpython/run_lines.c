@@ -4,7 +4,7 @@
  * called it. If the import system is nearer to a block than any such frame, the block belongs to the imports. Which files
  * are the program's own is known by their names: docs/run.md says how. The commands that analyse files follow the same rule.
  *
- * Threading: no state; async-signal-safe.
+ * Threading: no state; async-signal-safe. A ledger that rows come from is locked.
  */
 
 #include <Python.h>
@@ -68,7 +68,7 @@ static bool is_import_system(text file)
 }
 
 /* In this order: where a program has no code of its own, the next best counts. */
-typedef enum { NOTHING, IMPORTS, STANDARD, LIBRARY, OWN } kind;
+typedef enum { NOT_KNOWN, NOTHING, IMPORTS, STANDARD, LIBRARY, OWN } kind;
 
 static kind kind_of(text file, text interpreter)
 {
@@ -82,55 +82,95 @@ static kind kind_of(text file, text interpreter)
     return is_same(folder_of(file), interpreter) && !ends(file, ".py") ? LIBRARY : OWN;
 }
 
+/* Of each location that the rows name; answers the best. An id that no row names may have no name any more. */
+static kind find_kinds(const hl_rows *rows, uint8_t *kinds)
+{
+    text executable = {hl_run_executable(), strlen(hl_run_executable())};
+    kind best = STANDARD;
+    size_t at = 0;
+    for (hl_row row; hl_rows_next(rows, &at, &row);) {
+        const hl_stack *stack = hl_book_get_stack(rows->book, row.stack);
+        for (uint32_t i = 0; i < stack->depth; i++) {
+            hl_location_id id = stack->locations[i];
+            if (kinds[id] != NOT_KNOWN)
+                continue;
+            const hl_string *file = hl_book_get_string(rows->book, hl_book_get_location(rows->book, id)->file);
+            kinds[id] = (uint8_t)kind_of((text){file->bytes, file->length}, folder_of(executable));
+            best = kinds[id] > best ? kinds[id] : best;
+        }
+    }
+    return best;
+}
+
 /* The line that a stack's memory is charged to; 0: none; IN_IMPORTS: the imports. */
 #define IN_IMPORTS UINT32_MAX
-static hl_location_id find_line(const hl_snapshot *snapshot, hl_stack_id id, const uint8_t *kinds, kind least)
+static hl_location_id find_line(const hl_book *book, hl_stack_id id, const uint8_t *kinds, kind least)
 {
-    const hl_stack *stack = hl_book_get_stack(snapshot->book, id);
+    const hl_stack *stack = hl_book_get_stack(book, id);
     for (uint32_t i = 0; i < stack->depth; i++) {
         hl_location_id location = stack->locations[i];
         if (kinds[location] >= least)
-            return hl_book_get_location(snapshot->book, location)->line_id;
+            return hl_book_get_location(book, location)->line_id;
         if (kinds[location] == IMPORTS)
             return IN_IMPORTS;
     }
     return 0;
 }
 
-/* Put a line where it belongs among the largest. */
-static void enter(hl_run_lines *lines, hl_location_id line, uint64_t bytes)
+static void add_up(const hl_rows *rows, const uint8_t *kinds, kind best, uint64_t *sums, hl_run_lines *lines)
 {
-    size_t at = HL_RUN_LINES;
-    while (at > 0 && bytes > lines->largest[at - 1].bytes)
-        at--;
-    if (at == HL_RUN_LINES)
-        return;
-    memmove(lines->largest + at + 1, lines->largest + at, (HL_RUN_LINES - at - 1) * sizeof lines->largest[0]);
-    lines->largest[at] = (hl_run_line){line, bytes};
+    size_t at = 0;
+    for (hl_row row; hl_rows_next(rows, &at, &row);) {
+        hl_location_id line = find_line(rows->book, row.stack, kinds, best);
+        *(line == IN_IMPORTS ? &lines->imports : &sums[line]) += row.size * row.live;
+        lines->bytes += row.size * row.live;
+    }
 }
 
-bool hl_run_find_lines(const hl_snapshot *snapshot, hl_run_lines *lines)
+/* The ids of the lines with the greatest sums, greatest first; 0: there are no more. */
+static void find_largest(const uint64_t *sums, uint32_t count, hl_location_id largest[HL_RUN_LINES])
 {
-    const hl_book *book = snapshot->book;
-    uint32_t count = book->locations.used;
+    for (uint32_t id = 1; id <= count; id++) {
+        size_t at = HL_RUN_LINES;
+        while (at > 0 && sums[id] > (largest[at - 1] == 0 ? 0 : sums[largest[at - 1]]))
+            at--;
+        if (at == HL_RUN_LINES)
+            continue;
+        memmove(largest + at + 1, largest + at, (HL_RUN_LINES - at - 1) * sizeof largest[0]);
+        largest[at] = id;
+    }
+}
+
+static void describe(const hl_book *book, hl_location_id id, uint64_t bytes, hl_run_line *line)
+{
+    const hl_location *location = hl_book_get_location(book, id);
+    const hl_string *file = hl_book_get_string(book, location->file);
+    size_t length = file->length < sizeof line->file ? file->length : sizeof line->file - 1;
+    line->bytes = bytes;
+    line->number = location->line;
+    memcpy(line->file, file->bytes, length);
+    line->file[length] = '\0';
+}
+
+bool hl_run_find_lines(const hl_rows *rows, hl_run_lines *lines)
+{
+    uint32_t count = rows->book->locations.used;
     uint8_t *kinds = hl_os_alloc((size_t)count + 1, 1);
     uint64_t *sums = hl_os_alloc((size_t)count + 1, sizeof *sums);
+    hl_location_id largest[HL_RUN_LINES] = {0};
     bool found = kinds != NULL && sums != NULL;
-    text executable = {hl_run_executable(), strlen(hl_run_executable())};
-    kind best = STANDARD;
-    *lines = (hl_run_lines){0};
-    for (uint32_t id = 1; found && id <= count; id++) {
-        const hl_string *file = hl_book_get_string(book, hl_book_get_location(book, id)->file);
-        kinds[id] = (uint8_t)kind_of((text){file->bytes, file->length}, folder_of(executable));
-        best = kinds[id] > best ? kinds[id] : best;
+    lines->moment = rows->moment;
+    lines->bytes = lines->imports = 0;
+    if (found) {
+        kind best = find_kinds(rows, kinds);
+        add_up(rows, kinds, best, sums, lines);
+        find_largest(sums, count, largest);
     }
-    for (size_t i = 0; found && i < snapshot->row_count; i++) {
-        const hl_row *row = &snapshot->rows[i];
-        hl_location_id line = find_line(snapshot, row->stack, kinds, best);
-        *(line == IN_IMPORTS ? &lines->imports : &sums[line]) += row->size * row->live;
+    for (size_t i = 0; i < HL_RUN_LINES; i++) {
+        lines->largest[i].bytes = 0;
+        if (largest[i] != 0)
+            describe(rows->book, largest[i], sums[largest[i]], &lines->largest[i]);
     }
-    for (uint32_t id = 1; found && id <= count; id++)
-        enter(lines, id, sums[id]);
     hl_os_free(sums);
     hl_os_free(kinds);
     return found;

@@ -61,7 +61,7 @@ const char *hl_run_executable(void)
     return known_executable;
 }
 
-uint8_t *hl_run_metadata(const hl_snapshot *first, const hl_tracer_facts *facts, const hl_run_process *process,
+uint8_t *hl_run_metadata(const hl_rows *first, const hl_tracer_facts *facts, const hl_run_process *process,
                          size_t *length)
 {
     static const char *const moments[] = {"live", "peak", "allocated"};

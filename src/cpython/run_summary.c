@@ -1,9 +1,10 @@
 /* run_summary.c: the closing words of `heapledger run`. See run.h.
  *
  * The files of the run are found by the run's id in their metadata, which stand at their beginning: names alone do not
- * tell them from those of another run. What each process wrote at its end is read back and added up.
+ * tell them from those of another run. What each process wrote at its end is read back and added up, unless that is this
+ * process alone, whose lines were found when its file was written: reading a file takes several times its length.
  *
- * Threading: one thread at a time; async-signal-safe in a signal handler's mode (hl_os_enter_signal_handler): folders are read by
+ * Threading: one thread at a time; async-signal-safe in a signal handler's mode (hl_os_use_pages): folders are read by
  * system calls, and numbers are put into words without the C library.
  */
 
@@ -29,11 +30,13 @@ static char pattern[PATH_MAX], path[PATH_MAX], other[PATH_MAX];
 
 typedef struct {
     const hl_run_options *options;
-    hl_merge *merge; /* NULL: nothing is added up any more */
-    size_t files, merged;
-    uint64_t bytes, most;
-    bool has_parts;             /* there are files other than those of a process's end */
+    size_t files;
+    size_t ends;                /* those that a process wrote at its end */
+    uint64_t bytes;             /* of them */
     hl_hlsnap_buffer processes; /* their numbers, four bytes each */
+    hl_merge *merge;            /* NULL: files are counted, not added up */
+    size_t merged;
+    hl_status status; /* of adding up */
 } summary;
 
 /* --- one file --- */
@@ -75,13 +78,6 @@ static void count_process(summary *all, pid_t process)
     hl_hlsnap_add_fixed(&all->processes, 4, (uint64_t)process);
 }
 
-static void stop_adding(summary *all)
-{
-    if (all->merge != NULL)
-        hl_merge_close(all->merge);
-    all->merge = NULL;
-}
-
 static hl_moment moment_of(const hl_run_options *options)
 {
     return options->peak ? HL_PEAK : HL_LIVE;
@@ -103,37 +99,32 @@ static hl_status add_content(hl_merge *merge, const uint8_t *bytes, size_t lengt
 }
 
 /* Add up what a process wrote at its end. */
-static void add_file(summary *all, int file)
+static void add_file(summary *all, int file, size_t length)
 {
-    struct stat facts;
-    if (all->merge == NULL || fstat(file, &facts) != 0)
-        return;
-    size_t length = (size_t)facts.st_size;
-    all->bytes += length;
-    void *bytes = all->bytes <= all->most ? mmap(NULL, length, PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
+    void *bytes = mmap(NULL, length, PROT_READ, MAP_PRIVATE, file, 0);
     hl_status status = HL_NO_MEMORY;
     if (bytes != MAP_FAILED) {
         status = add_content(all->merge, bytes, length, moment_of(all->options));
         (void)munmap(bytes, length);
     }
-    if (status == HL_OK)
-        all->merged++;
-    else
-        stop_adding(all);
+    all->merged++;
+    all->status = status;
 }
 
 /* The file whose name is `path`. */
 static void look_at_file(summary *all)
 {
+    struct stat facts;
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    pid_t process = file >= 0 ? process_of(all, file) : 0;
-    if (process != 0) {
-        all->files++;
+    pid_t process = file >= 0 && fstat(file, &facts) == 0 ? process_of(all, file) : 0;
+    bool is_end = process != 0 && hl_run_file_name(all->options, process, "", other) && strcmp(path, other) == 0;
+    if (process != 0 && all->merge == NULL) {
         count_process(all, process);
-        bool is_last = hl_run_file_name(all->options, process, "", other) && strcmp(path, other) == 0;
-        all->has_parts |= !is_last;
-        if (is_last)
-            add_file(all, file);
+        all->files++;
+        all->ends += is_end;
+        all->bytes += is_end ? (uint64_t)facts.st_size : 0;
+    } else if (is_end && all->status == HL_OK) {
+        add_file(all, file, (size_t)facts.st_size);
     }
     if (file >= 0)
         (void)close(file);
@@ -204,7 +195,7 @@ static void say_files(const summary *all)
 {
     char files[HL_DIGITS_ROOM], processes[HL_DIGITS_ROOM];
     size_t count = all->processes.length / 4;
-    if (all->files < 2 || !hl_run_pattern(all->options, all->has_parts, pattern))
+    if (all->files < 2 || !hl_run_pattern(all->options, all->ends < all->files, pattern))
         return;
     (void)hl_digits(files, all->files, 10);
     (void)hl_digits(processes, count, 10);
@@ -223,56 +214,48 @@ static void say_line(uint64_t bytes, const char *where, const char *number)
                "\n", NULL);
 }
 
-static void say_lines(const summary *all, const hl_snapshot *snapshot)
+/* `ends`: of how many processes they are. */
+static void say_lines(const hl_run_lines *lines, size_t ends)
 {
     char size[HL_DIGITS_ROOM + 8], imports[HL_DIGITS_ROOM + 8], number[HL_DIGITS_ROOM];
-    hl_run_lines lines;
-    bool at_peak = snapshot->moment == HL_PEAK;
-    if (!hl_run_find_lines(snapshot, &lines))
-        return;
-    (void)hl_digits(number, all->merged, 10);
-    bool several = all->merged > 1;
-    hl_run_say("heapledger: the lines that held most of ", size_text(snapshot->bytes, size),
-               at_peak ? " at the peak" : " at the end", several ? "s of " : "", several ? number : "",
-               several ? " processes" : "", ", of which imports took ", size_text(lines.imports, imports), ":\n", NULL);
-    for (size_t i = 0; i < HL_RUN_LINES && lines.largest[i].bytes > 0; i++) {
-        const hl_location *location = hl_book_get_location(snapshot->book, lines.largest[i].line);
-        const hl_string *name = hl_book_get_string(snapshot->book, location->file);
-        (void)hl_digits(number, location->line, 10);
-        if (hl_run_append(path, path + sizeof path, name->bytes, name->length) != NULL)
-            say_line(lines.largest[i].bytes, path, number);
+    bool several = ends > 1;
+    (void)hl_digits(number, ends, 10);
+    hl_run_say("heapledger: the lines that held most of ", size_text(lines->bytes, size),
+               lines->moment == HL_PEAK ? " at the peak" : " at the end", several ? "s of " : "", several ? number : "",
+               several ? " processes" : "", ", of which imports took ", size_text(lines->imports, imports), ":\n",
+               NULL);
+    for (size_t i = 0; i < HL_RUN_LINES && lines->largest[i].bytes > 0; i++) {
+        (void)hl_digits(number, lines->largest[i].number, 10);
+        say_line(lines->largest[i].bytes, lines->largest[i].file, number);
     }
 }
 
-/* Instead of all processes' files, which are too long, this one's alone. */
-static void add_own(summary *all, const char *name)
+/* The lines of all processes, from their files. */
+static bool find_all_lines(summary *all, hl_run_lines *lines)
 {
-    summary own = {.options = all->options, .most = UINT64_MAX};
-    if (hl_merge_open(NULL, &own.merge) != HL_OK)
-        return;
-    (void)hl_run_append(path, path + sizeof path, name, strlen(name));
-    look_at_file(&own);
-    hl_os_free(own.processes.bytes);
-    all->merge = own.merge;
-    all->merged = own.merged;
+    hl_snapshot *merged = NULL;
+    if (hl_merge_open(NULL, &all->merge) != HL_OK)
+        return false;
+    look_at_files(all);
+    bool found = all->status == HL_OK && all->merged > 0 && hl_merge_finish(all->merge, &merged) == HL_OK;
+    if (found) {
+        hl_rows rows = hl_rows_of_snapshot(merged);
+        found = hl_run_find_lines(&rows, lines);
+        hl_snapshot_drop(merged);
+    }
+    hl_merge_close(all->merge);
+    return found;
 }
 
-void hl_run_sum_up(const hl_run_options *options, const char *name)
+void hl_run_sum_up(const hl_run_options *options, const char *name, hl_run_lines *lines, bool known)
 {
-    summary all = {.options = options, .most = MOST_BYTES};
-    hl_snapshot *merged = NULL;
-    if (hl_merge_open(NULL, &all.merge) != HL_OK)
-        all.merge = NULL;
+    summary all = {.options = options, .status = HL_OK};
     look_at_files(&all);
     hl_run_say("heapledger: written to ", name, "\n", NULL);
     say_files(&all);
-    if (all.bytes > all.most)
-        add_own(&all, name);
-    if (all.merge != NULL && all.merged > 0 && hl_merge_finish(all.merge, &merged) == HL_OK) {
-        merged->moment = moment_of(options);
-        say_lines(&all, merged);
-        hl_snapshot_drop(merged);
-    }
-    stop_adding(&all);
+    if (known && (all.ends == 1 || all.bytes > MOST_BYTES))
+        say_lines(lines, 1);
+    else if (all.ends > 0 && all.bytes <= MOST_BYTES && find_all_lines(&all, lines))
+        say_lines(lines, all.merged);
     hl_os_free(all.processes.bytes);
 }

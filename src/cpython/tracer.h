@@ -82,7 +82,7 @@ typedef struct {
     uint32_t interruptions;
     hl_tracer_bytes memory;
 } hl_tracer_facts;
-typedef hl_status hl_tracer_visitor(const hl_ledger *ledger, const hl_tracer_facts *facts, void *context);
+typedef hl_status hl_tracer_visitor(hl_ledger *ledger, const hl_tracer_facts *facts, void *context);
 hl_status hl_tracer_visit(bool in_signal_handler, hl_tracer_visitor *visitor, void *context) HL_MUST_USE;
 /* A snapshot of the one block at `address` under `domain`: *snapshot is NULL when it is not entered (or not tracing). */
 hl_status hl_tracer_find(uintptr_t address, uint32_t domain, hl_snapshot **snapshot) HL_MUST_USE;

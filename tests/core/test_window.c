@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "../../src/core/rows.h"
 #include "../../src/core/window.h"
 #include "stacks.h"
 
@@ -117,6 +118,16 @@ static hl_snapshot *new_snapshot(size_t room)
     return snapshot;
 }
 
+/* The rows of the peak without a snapshot, which may be in an earlier stretch. */
+static void compare_rows(const hl_snapshot *peak)
+{
+    hl_rows rows = hl_rows_of_ledger(&the.ledger, HL_PEAK);
+    size_t at = 0, count = 0;
+    for (hl_row row; hl_rows_next(&rows, &at, &row); count++)
+        CHECK(count < peak->row_count && memcmp(&row, &peak->rows[count], sizeof row) == 0);
+    CHECK_EQUAL(count, peak->row_count);
+}
+
 static void compare_program(void)
 {
     static sums model;
@@ -126,6 +137,7 @@ static void compare_program(void)
     CHECK_EQUAL(hl_ledger_peak(&the.ledger), model.bytes);
     CHECK_OR_RETURN(hl_ledger_fill(&the.ledger, HL_PEAK, peak, room) == HL_OK);
     compare(peak, &model);
+    compare_rows(peak);
     hl_snapshot_drop(peak);
     CHECK(hl_ledger_validate(&the.ledger) == NULL);
 }
