@@ -1,9 +1,10 @@
-"""What the frame limit of `heapledger run` costs programs whose stacks are deep: time and memory, beside no tracing.
+"""What tracing costs whole programs whose stacks are deep, at several frame limits: time and memory, beside no tracing.
 
-    tools/with-interpreter 3.11 tools/with-packages python bench/frames.py
+    tools/with-interpreter 3.11 tools/with-packages python bench/frames.py [PROGRAM]
 
-Each program runs in turn without tracing and at each limit, several times; the least of each is shown, as a factor of
-the time and as a difference of the memory (the greatest RSS) of the untraced one.
+Each program runs in turn without tracing, with HEAPLEDGER=N in the environment, and under `heapledger run` at each
+limit, which writes a file and says which lines held most. Of several turns the least is shown, as a factor of the time
+and as a difference of the memory (the greatest RSS) of the untraced one. PROGRAM is the beginning of a name.
 """
 
 import os
@@ -14,6 +15,7 @@ import sys
 import tempfile
 
 ROUNDS = 4
+IN_ENVIRONMENT = (1, 25)
 LIMITS = (1, 25, 100, 256, 65535)
 
 DJANGO = """\
@@ -117,45 +119,65 @@ PROGRAMS = {
 }
 
 
-def measure(command, folder):
+def measure(command, folder, **variables):
     """(seconds of processor time, bytes of RSS) of one run."""
-    process = subprocess.Popen(command, cwd=folder)
+    environment = {**os.environ, **variables}
+    process = subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     assert status == 0, command
     return used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
 
 
-def deepest(file):
-    """The greatest depth of a stack in a file. By another process: a child's memory is never below its parent's."""
+def ways(folder):
+    """{name of a way to run program.py: what measures it}."""
+    program = [sys.executable, "program.py"]
+    made = {"untraced": lambda: measure(program, folder)}
+    for limit in IN_ENVIRONMENT:
+        made[f"`HEAPLEDGER={limit}`"] = lambda limit=limit: measure(program, folder, HEAPLEDGER=str(limit))
+    for limit in LIMITS:
+        run = [sys.executable, "-m", "heapledger", "run", "-n", str(limit), "-o", "out.hlsnap", "program.py"]
+        made[f"run, {limit:,}"] = lambda run=run: measure(run, folder)
+    return made
+
+
+def look_into(file):
+    """Blocks at the peak, and the greatest depth of a stack. By another process: a child's memory is never below its
+    parent's."""
     code = (
-        f"import heapledger; peak = heapledger.Capture.load({str(file)!r}).peak\n"
-        "print(max(trace.traceback.total_nframe or 0 for trace in peak.traces))"
+        f"import heapledger; traces = heapledger.Capture.load({str(file)!r}).peak.traces\n"
+        "print(len(traces), max(trace.traceback.total_nframe or 0 for trace in traces))"
     )
-    return int(subprocess.check_output([sys.executable, "-c", code], cwd=file.parent))
+    return map(int, subprocess.check_output([sys.executable, "-c", code], cwd=file.parent).split())
+
+
+def row(source):
+    with tempfile.TemporaryDirectory() as place:
+        folder = pathlib.Path(place)
+        (folder / "program.py").write_text(source)
+        least = {}
+        for _ in range(ROUNDS):
+            for way, run in ways(folder).items():
+                got = run()
+                least[way] = tuple(map(min, zip(least.get(way, got), got, strict=True)))
+        seconds, rss = least.pop("untraced")
+        file = folder / "out.hlsnap"  # the last, at the greatest limit
+        blocks, deepest = look_into(file)
+        return [
+            f"{blocks:,}",
+            f"{seconds:.2f} s, {rss / 1e6:.0f} MB",
+            *(f"x{one[0] / seconds:.2f}, +{(one[1] - rss) / 1e6:.1f} MB" for one in least.values()),
+            f"{deepest:,}",
+            f"{file.stat().st_size / 1e6:.1f} MB",
+        ]
 
 
 def main():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    print("| program | untraced | " + " | ".join(f"{limit:,}" for limit in LIMITS) + " | deepest | file |")
-    print("|---" * (len(LIMITS) + 4) + "|")
+    print("| program | blocks | " + " | ".join(ways(None)) + " | deepest | file |")
+    print("|---" * (len(ways(None)) + 4) + "|")
     for name, source in PROGRAMS.items():
-        with tempfile.TemporaryDirectory() as place:
-            folder = pathlib.Path(place)
-            (folder / "program.py").write_text(source)
-            least = {}
-            for _ in range(ROUNDS):
-                for limit in (None, *LIMITS):
-                    tracer = [] if limit is None else ["-m", "heapledger", "run", "-q", "-n", limit, "-o", "out.hlsnap"]
-                    got = measure([sys.executable, *map(str, tracer), "program.py"], folder)
-                    least[limit] = tuple(map(min, zip(least.get(limit, got), got, strict=True)))
-            seconds, rss = least[None]
-            cells = [f"{seconds:.2f} s, {rss / 2**20:.0f} MiB"]
-            cells += [
-                f"x{least[limit][0] / seconds:.2f}, +{(least[limit][1] - rss) / 2**20:.1f} MiB" for limit in LIMITS
-            ]
-            file = folder / "out.hlsnap"  # the last, at the greatest limit
-            cells += [f"{deepest(file):,}", f"{file.stat().st_size / 2**20:.1f} MiB"]
-            print(f"| {name} | {' | '.join(cells)} |", flush=True)
+        if name.startswith(tuple(sys.argv[1:]) or ""):
+            print(f"| {name} | {' | '.join(row(source))} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,6 @@ import pathlib
 import re
 import shutil
 import signal
-import socket
 import sys
 import time
 
@@ -134,7 +133,7 @@ def own_options():
 
 def file_template(text):
     """The absolute path with only %p and %% left to be replaced."""
-    known = {"%%": "%%", "%h": literally(socket.gethostname()), "%t": time.strftime("%Y%m%d-%H%M%S")}
+    known = {"%%": "%%", "%h": literally(os.uname().nodename), "%t": time.strftime("%Y%m%d-%H%M%S")}
     known["%r"] = str(os.getpid())
     path = re.sub("%[%hrt]", lambda code: known[code[0]], text)
     if not os.path.isabs(path):
