@@ -59,5 +59,9 @@ typedef struct {
  * HL_OK; HL_MALFORMED with *error filled; HL_NO_MEMORY. Unless HL_OK nothing is left to free. */
 hl_status hl_hlsnap_read(const uint8_t *bytes, size_t length, hl_hlsnap_content *content,
                          hl_hlsnap_error *error) HL_MUST_USE;
+/* The same with a private book that there is already, in which names stay also if the file turns out to be malformed, and
+ * with the snapshots of one moment only; HL_MOMENTS: all. */
+hl_status hl_hlsnap_read_into(hl_book *book, hl_moment only, const uint8_t *bytes, size_t length,
+                              hl_hlsnap_content *content, hl_hlsnap_error *error) HL_MUST_USE;
 
 #endif

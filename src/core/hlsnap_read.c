@@ -72,6 +72,10 @@ static void read_rows(hl_hlsnap_reader *r, hl_hlsnap_content *content)
         (uint32_t)hl_hlsnap_get_at_most(r, UINT32_MAX, HL_HLSNAP_MALFORMED "the frame limit is too great");
     hl_origins origins = {0};
     read_origins(r, &origins);
+    if (r->only != HL_MOMENTS && r->only != moment) {
+        r->at = r->end;
+        return;
+    }
     size_t count = hl_hlsnap_get_count(r, 4);
     hl_snapshot *snapshot = NULL;
     if (r->status != HL_OK || !hl_hlsnap_is_fine(r, hl_snapshot_new(r->book, count, &snapshot)))
@@ -133,10 +137,11 @@ static void read_section(hl_hlsnap_reader *r, const uint8_t *section, hl_hlsnap_
         names[kind].read(r);
         r->known++;
     } else if (is_rows) {
+        r->has_rows = true;
         read_rows(r, content);
     } else if (!is_kind(section, "END ")) {
         keep_section(r, section, content);
-    } else if (content->snapshot_count == 0) {
+    } else if (!r->has_rows) {
         hl_hlsnap_fail_at(r, section, "has no snapshot");
     }
     if (r->at != r->end && !r->newer)
@@ -207,14 +212,15 @@ static void read_sections(hl_hlsnap_reader *r, const uint8_t *file_end, hl_hlsna
         hl_hlsnap_fail_at(r, r->end, "goes on after its end");
 }
 
-hl_status hl_hlsnap_read(const uint8_t *bytes, size_t length, hl_hlsnap_content *content, hl_hlsnap_error *error)
+hl_status hl_hlsnap_read_into(hl_book *book, hl_moment only, const uint8_t *bytes, size_t length,
+                              hl_hlsnap_content *content, hl_hlsnap_error *error)
 {
-    hl_hlsnap_reader r = {.start = bytes, .status = HL_OK, .error = error};
+    hl_hlsnap_reader r = {.start = bytes, .only = only, .status = HL_OK, .error = error, .book = book};
     *error = (hl_hlsnap_error){0};
     *content = (hl_hlsnap_content){0};
     hl_hlsnap_crc_open(&r.crc);
     read_header(&r, bytes, length);
-    if (r.status == HL_OK && hl_hlsnap_is_fine(&r, hl_book_new(false, &r.book)))
+    if (r.status == HL_OK)
         read_sections(&r, bytes + length, content);
     /* Stacks keep what they name; the reader's own references end here. */
     for (uint32_t i = 0; i < r.locations.count; i++)
@@ -233,7 +239,18 @@ hl_status hl_hlsnap_read(const uint8_t *bytes, size_t length, hl_hlsnap_content 
             hl_snapshot_drop(content->snapshots[i]);
         *content = (hl_hlsnap_content){0};
     }
-    if (r.book != NULL)
-        hl_book_drop(r.book); /* the snapshots hold it */
     return r.status;
+}
+
+hl_status hl_hlsnap_read(const uint8_t *bytes, size_t length, hl_hlsnap_content *content, hl_hlsnap_error *error)
+{
+    hl_book *book;
+    *error = (hl_hlsnap_error){0};
+    *content = (hl_hlsnap_content){0};
+    hl_status status = hl_book_new(false, &book);
+    if (status != HL_OK)
+        return status;
+    status = hl_hlsnap_read_into(book, HL_MOMENTS, bytes, length, content, error);
+    hl_book_drop(book); /* the snapshots hold it */
+    return status;
 }

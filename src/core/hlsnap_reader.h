@@ -4,7 +4,7 @@
  * bytes that are left before anything is allocated for it; an index with the number of things there are. The first
  * offence is kept in the error and moves the cursor to the end, so that whatever still reads gets zeros and stops.
  *
- * Threading: a reader is local to one call of hl_hlsnap_read.
+ * Threading: a reader is local to one call of hl_hlsnap_read_into.
  */
 #ifndef HL_HLSNAP_READER_H
 #define HL_HLSNAP_READER_H
@@ -23,7 +23,9 @@ typedef struct {
 typedef struct {
     const uint8_t *start; /* of the file */
     const uint8_t *at, *end;
-    bool newer; /* of a minor version we do not know: sections may end with what we do not know */
+    hl_moment only; /* snapshots of this moment are read; HL_MOMENTS: all */
+    bool has_rows;  /* there was a snapshot, read or not */
+    bool newer;     /* of a minor version we do not know: sections may end with what we do not know */
     hl_status status;
     hl_hlsnap_error *error;
     hl_book *book;

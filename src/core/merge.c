@@ -78,6 +78,11 @@ void hl_merge_close(hl_merge *merge)
     hl_os_free(merge);
 }
 
+hl_book *hl_merge_book(const hl_merge *merge)
+{
+    return merge->book;
+}
+
 /* 1. Names. */
 
 typedef struct {

@@ -35,6 +35,8 @@ typedef struct hl_merge hl_merge;
 /* `beside`, unless NULL: a merge that has not been finished, whose book the new one shares. */
 hl_status hl_merge_open(hl_merge *beside, hl_merge **merge) HL_MUST_USE;
 void hl_merge_close(hl_merge *merge);
+/* For names of snapshots that are made to be added: adding them then enters nothing twice. */
+hl_book *hl_merge_book(const hl_merge *merge);
 /* `snapshot` is going to be added. All or none, and all before the first is added. */
 hl_status hl_merge_announce(hl_merge *merge, const hl_snapshot *snapshot) HL_MUST_USE;
 /* The caller sees to it that all snapshots are of the same moment. After a failure (HL_NO_MEMORY, HL_FULL, or

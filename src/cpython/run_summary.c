@@ -87,11 +87,11 @@ static hl_status add_content(hl_merge *merge, const uint8_t *bytes, size_t lengt
 {
     hl_hlsnap_content content;
     hl_hlsnap_error error;
-    hl_status status = hl_hlsnap_read(bytes, length, &content, &error);
+    hl_status status = hl_hlsnap_read_into(hl_merge_book(merge), moment, bytes, length, &content, &error);
     if (status != HL_OK)
         return status;
     for (size_t i = 0; i < content.snapshot_count; i++) {
-        if (status == HL_OK && content.snapshots[i]->moment == moment)
+        if (status == HL_OK)
             status = hl_merge_add(merge, content.snapshots[i]);
         hl_snapshot_drop(content.snapshots[i]);
     }

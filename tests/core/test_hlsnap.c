@@ -62,6 +62,37 @@ static void random_snapshots_come_back(void)
     }
 }
 
+/* Two files of several moments each, of which one moment is read into one book. */
+static void one_moment_comes_into_a_book(void)
+{
+    uint64_t seed = 3;
+    for (int round = 0; round < 20; round++) {
+        hl_book *book = sample_book(true), *together = sample_book(false);
+        for (int file = 0; file < 2; file++) {
+            hl_snapshot *snapshots[HL_MOMENTS];
+            hl_hlsnap_file made;
+            hl_hlsnap_content content;
+            hl_hlsnap_error error;
+            for (int i = 0; i < HL_MOMENTS; i++) {
+                snapshots[i] = sample_snapshot(book, 100, 20, 500, &seed);
+                snapshots[i]->moment = (hl_moment)i;
+            }
+            sample_must(hl_hlsnap_write((const hl_snapshot *const *)snapshots, HL_MOMENTS, NULL, 0, &made));
+            sample_must(hl_hlsnap_read_into(together, HL_PEAK, made.bytes, made.length, &content, &error));
+            if (CHECK_EQUAL(content.snapshot_count, 1)) {
+                CHECK(same_snapshot(content.snapshots[0], snapshots[HL_PEAK]));
+                CHECK(content.snapshots[0]->book == together);
+            }
+            drop_content(&content);
+            hl_os_free(made.bytes);
+            for (int i = 0; i < HL_MOMENTS; i++)
+                hl_snapshot_drop(snapshots[i]);
+        }
+        hl_book_drop(book);
+        hl_book_drop(together);
+    }
+}
+
 /* A snapshot of one row for each location given, which has a stack of its own. */
 static hl_snapshot *snapshot_of(hl_book *book, const hl_location_id *locations, size_t count)
 {
@@ -327,4 +358,4 @@ static void example_is_what_is_written(void)
 CHECK_MAIN(TEST(random_snapshots_come_back), TEST(odd_names_come_back), TEST(extreme_numbers_come_back),
            TEST(deep_recursion_is_padded), TEST(nothing_is_written_in_vain), TEST(other_sections_pass_through),
            TEST(damage_is_found), TEST(failing_memory_is_survived), TEST(checksum_is_that_of_zlib),
-           TEST(example_is_what_is_written))
+           TEST(example_is_what_is_written), TEST(one_moment_comes_into_a_book))
