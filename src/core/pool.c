@@ -16,9 +16,8 @@
 enum {
     CHUNK = 64 << 10,
     CHUNKS_PER_MAPPING = 16,
-    SMALLEST_SHIFT = 3,
-    LARGEST_SHIFT = 14,
-    CLASSES = LARGEST_SHIFT - SMALLEST_SHIFT + 1,
+    LARGEST = 16 << 10,
+    CLASSES = 37, /* see class_of */
     HEADER = 64,
     MOST_WARM = 4,
 };
@@ -30,7 +29,9 @@ typedef struct chunk {
     void *free_pieces;    /* freed and not reused, linked through their first word */
     uint32_t fresh;       /* offset of the first piece never handed out */
     uint32_t used;        /* pieces in use */
-    uint32_t shift;       /* log2 of the pieces' size */
+    uint32_t piece;       /* bytes of each */
+    uint32_t touched;     /* bytes from the header on that are in memory, in whole pages */
+    uint8_t class;        /* of the pieces */
     bool warm;            /* empty, with its memory kept */
     uint8_t place;        /* in its mapping */
     uint8_t empty_chunks; /* of the mapping that begins here */
@@ -101,6 +102,16 @@ static void take_out(chunk **list, chunk *c)
         c->next->previous = c->previous;
 }
 
+/* The first `bytes` bytes are about to be written to. */
+static void touch(hl_pool *pool, chunk *c, uint32_t bytes)
+{
+    if (bytes <= c->touched)
+        return;
+    uint32_t page = (uint32_t)hl_os_page(), now = (bytes + page - 1) / page * page;
+    pool->bytes += now - c->touched;
+    c->touched = now;
+}
+
 static chunk *fresh_chunk(hl_pool *pool)
 {
     if (pool->fresh_count == 0) {
@@ -118,7 +129,7 @@ static chunk *fresh_chunk(hl_pool *pool)
     c->place = (uint8_t)(CHUNKS_PER_MAPPING - pool->fresh_count);
     pool->fresh += CHUNK;
     pool->fresh_count--;
-    pool->bytes += CHUNK;
+    touch(pool, c, HEADER);
     return c;
 }
 
@@ -138,7 +149,7 @@ static void give_up_mapping(hl_pool *pool, chunk *first)
         chunk *c = chunk_in(first, place);
         take_out(&pool->empty, c);
         pool->warm -= c->warm;
-        pool->bytes -= c->warm ? CHUNK : hl_os_page();
+        pool->bytes -= c->touched;
     }
     if (first->previous_mapping != NULL)
         first->previous_mapping->next_mapping = first->next_mapping;
@@ -154,26 +165,44 @@ static chunk *empty_chunk(hl_pool *pool)
     chunk *c = pool->empty;
     take_out(&pool->empty, c);
     first_of_mapping(c)->empty_chunks--;
-    if (c->warm) {
-        c->warm = false;
-        pool->warm--;
-    } else {
-        pool->bytes += CHUNK - hl_os_page();
-    }
+    pool->warm -= c->warm;
+    c->warm = false;
     return c;
 }
 
-static chunk *open_chunk(hl_pool *pool, uint32_t shift)
+/* Sizes are 8, multiples of 16 up to 64, and then four for each power of two: little is lost by rounding up. */
+static uint8_t class_of(size_t bytes, uint32_t *piece)
+{
+    if (bytes <= 64) {
+        *piece = bytes <= 8 ? 8 : (uint32_t)(bytes + 15) / 16 * 16;
+        return (uint8_t)(*piece / 16);
+    }
+    uint32_t last = (uint32_t)bytes - 1, shift = 29 - (uint32_t)__builtin_clz(last),
+             quarter = last >> shift; /* 4 to 7 */
+    *piece = (quarter + 1) << shift;
+    return (uint8_t)(4 * (shift - 4) + quarter + 1);
+}
+
+/* The offset of a chunk's first piece. Powers of two, which the map asks for, lie across as few pages as can be. */
+static uint32_t first_piece(uint32_t piece)
+{
+    enum { LEAST_PAGE = 4096 };
+    if (piece <= HEADER || (piece & (piece - 1)) != 0)
+        return HEADER;
+    return piece < LEAST_PAGE ? piece : LEAST_PAGE;
+}
+
+static chunk *open_chunk(hl_pool *pool, uint8_t class, uint32_t piece)
 {
     chunk *c = pool->empty != NULL ? empty_chunk(pool) : fresh_chunk(pool);
     if (c == NULL)
         return NULL;
-    uint32_t piece = 1u << shift;
-    c->shift = shift;
+    c->class = class;
+    c->piece = piece;
     c->used = 0;
     c->free_pieces = NULL;
-    c->fresh = piece > HEADER ? piece : HEADER;
-    push(&pool->partial[shift - SMALLEST_SHIFT], c);
+    c->fresh = first_piece(piece);
+    push(&pool->partial[class], c);
     return c;
 }
 
@@ -185,25 +214,18 @@ static void close_chunk(hl_pool *pool, chunk *c)
     if (c->warm) {
         pool->warm++;
     } else {
-        size_t page = hl_os_page();
+        uint32_t page = (uint32_t)hl_os_page();
         hl_os_discard((char *)c + page, CHUNK - page);
-        pool->bytes -= CHUNK - page;
+        pool->bytes -= c->touched - page;
+        c->touched = page;
     }
     if (++first->empty_chunks == CHUNKS_PER_MAPPING && (first->next_mapping != NULL || first->previous_mapping != NULL))
         give_up_mapping(pool, first);
 }
 
-static uint32_t shift_for(size_t bytes)
-{
-    uint32_t shift = SMALLEST_SHIFT;
-    while (((size_t)1 << shift) < bytes)
-        shift++;
-    return shift;
-}
-
 static bool is_full(const chunk *c)
 {
-    return c->free_pieces == NULL && c->fresh + (1u << c->shift) > CHUNK;
+    return c->free_pieces == NULL && c->fresh + c->piece > CHUNK;
 }
 
 static void *alloc_large(hl_pool *pool, size_t bytes)
@@ -237,12 +259,13 @@ static void free_large(hl_pool *pool, void *memory)
 
 void *hl_pool_alloc(hl_pool *pool, size_t bytes)
 {
-    if (bytes > (size_t)1 << LARGEST_SHIFT)
+    if (bytes > LARGEST)
         return alloc_large(pool, bytes);
-    uint32_t shift = shift_for(bytes);
-    chunk *c = pool->partial[shift - SMALLEST_SHIFT];
+    uint32_t size;
+    uint8_t class = class_of(bytes, &size);
+    chunk *c = pool->partial[class];
     if (c == NULL) {
-        c = open_chunk(pool, shift);
+        c = open_chunk(pool, class, size);
         if (c == NULL)
             return NULL;
     }
@@ -251,27 +274,28 @@ void *hl_pool_alloc(hl_pool *pool, size_t bytes)
         memcpy(&c->free_pieces, piece, sizeof c->free_pieces);
     } else {
         piece = (char *)c + c->fresh;
-        c->fresh += 1u << shift;
+        c->fresh += size;
+        touch(pool, c, c->fresh);
     }
     c->used++;
     if (is_full(c))
-        take_out(&pool->partial[shift - SMALLEST_SHIFT], c);
-    return memset(piece, 0, (size_t)1 << shift);
+        take_out(&pool->partial[class], c);
+    return memset(piece, 0, size);
 }
 
 void hl_pool_free(hl_pool *pool, void *piece, size_t bytes)
 {
-    if (bytes > (size_t)1 << LARGEST_SHIFT) {
+    if (bytes > LARGEST) {
         free_large(pool, piece);
         return;
     }
     chunk *c = (chunk *)((uintptr_t)piece & ~(uintptr_t)(CHUNK - 1));
     if (is_full(c))
-        push(&pool->partial[c->shift - SMALLEST_SHIFT], c);
+        push(&pool->partial[c->class], c);
     memcpy(piece, &c->free_pieces, sizeof c->free_pieces);
     c->free_pieces = piece;
     if (--c->used == 0) {
-        take_out(&pool->partial[c->shift - SMALLEST_SHIFT], c);
+        take_out(&pool->partial[c->class], c);
         close_chunk(pool, c);
     }
 }
@@ -286,9 +310,10 @@ void hl_pool_clear(hl_pool *pool)
     newest->next_mapping = NULL;
     newest->empty_chunks = 0;
     uint32_t opened = CHUNKS_PER_MAPPING - pool->fresh_count;
-    pool->bytes = (size_t)CHUNK * opened;
-    for (uint32_t place = 0; place < opened; place++)
+    for (uint32_t place = 0; place < opened; place++) {
+        pool->bytes += chunk_in(newest, place)->touched;
         close_chunk(pool, chunk_in(newest, place));
+    }
 }
 
 size_t hl_pool_memory(const hl_pool *pool)

@@ -1,4 +1,4 @@
-/* pool.h: small pieces of memory in powers of two, 8 bytes to 16 KB, from 64 KB chunks of our own.
+/* pool.h: small pieces of memory, 8 bytes to 16 KB in steps of at most a quarter, from 64 KB chunks of our own.
  *
  *     chunk (64 KB, aligned) = header | piece | piece | ...       all pieces of a chunk have one size
  *

@@ -330,7 +330,7 @@ def test_memory_for_each_byte_of_a_file(file, tmp_path):
     large = tmp_path / "large"
     large.write_bytes(joined(small[:HEADER], parts))
     taken = int(run(MEASURED, file, large))
-    assert taken < 600 * large.stat().st_size
+    assert taken < 400 * large.stat().st_size
 
 
 LIMITED = """

@@ -347,8 +347,8 @@ static void frames_are_bounded_by_bytes(void)
     what = read_deep(enough - bare, &content, &bare);
     CHECK_OR_RETURN(what == NULL);
     size_t memory = hl_book_memory(content.snapshots[0]->book);
-    CHECK(memory > 400 * enough);                           /* the worst case is near */
-    CHECK(memory < 600 * enough + (size_t)2 * 1024 * 1024); /* and within what docs/format.md promises */
+    CHECK(memory > 320 * enough);                           /* the worst case is near */
+    CHECK(memory < 400 * enough + (size_t)2 * 1024 * 1024); /* and within what docs/format.md promises */
     drop_content(&content);
 }
 

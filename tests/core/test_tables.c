@@ -144,6 +144,24 @@ static void pieces_do_not_overlap_and_come_zeroed(void)
     hl_pool_free_all(pool);
 }
 
+/* Rounding up loses a quarter at most, and what is not touched yet does not count. */
+static void pieces_take_little_more_than_asked_for(void)
+{
+    static const size_t sizes[] = {8, 16, 33, 65, 100, 129, 300, 1000, 2049, 4000};
+    enum { EACH = 2000 };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        hl_pool *pool;
+        CHECK_OR_RETURN(hl_pool_new(&pool) == HL_OK);
+        CHECK_OR_RETURN(hl_pool_alloc(pool, sizes[i]) != NULL);
+        CHECK(hl_pool_memory(pool) <= 2 * hl_os_page() + sizes[i]);
+        for (int j = 1; j < EACH; j++)
+            CHECK_OR_RETURN(hl_pool_alloc(pool, sizes[i]) != NULL);
+        size_t asked = EACH * sizes[i], taken = hl_pool_memory(pool);
+        CHECK(taken >= asked && (taken - hl_os_page()) * 2 <= asked * 3);
+        hl_pool_free_all(pool);
+    }
+}
+
 static void memory_is_given_back_after_a_peak(void)
 {
     hl_pool *pool;
@@ -342,8 +360,9 @@ static void failing_memory_leaves_the_map_as_it_was(void)
 
 CHECK_MAIN(TEST(a_region_keeps_its_content), TEST(a_region_that_is_refused_more_gets_what_it_needs),
            TEST(a_table_finds_what_was_added_and_not_what_was_removed), TEST(a_full_table_says_so),
-           TEST(pieces_do_not_overlap_and_come_zeroed), TEST(memory_is_given_back_after_a_peak),
-           TEST(a_cleared_pool_serves_any_size_again), TEST(an_address_within_a_block_is_not_the_block),
-           TEST(a_finer_cut_keeps_every_block), TEST(the_short_way_is_for_plain_addresses_in_pages_that_are_ready),
+           TEST(pieces_do_not_overlap_and_come_zeroed), TEST(pieces_take_little_more_than_asked_for),
+           TEST(memory_is_given_back_after_a_peak), TEST(a_cleared_pool_serves_any_size_again),
+           TEST(an_address_within_a_block_is_not_the_block), TEST(a_finer_cut_keeps_every_block),
+           TEST(the_short_way_is_for_plain_addresses_in_pages_that_are_ready),
            TEST(a_block_released_behind_our_back_is_reported), TEST(pages_that_empty_give_their_slots_back),
            TEST(bytes_a_block_stay_below_sixteen_at_any_size), TEST(failing_memory_leaves_the_map_as_it_was))
