@@ -16,7 +16,6 @@ writes, %h the host, %% is %. Without %p, processes but the first have their num
 import argparse
 import importlib.util
 import os
-import pathlib
 import re
 import shutil
 import signal
@@ -160,7 +159,7 @@ def literally(text):
 
 
 def preload_library():
-    path = str(pathlib.Path(heapledger.__file__).resolve().with_name("_preload.so"))
+    path = os.path.join(os.path.dirname(os.path.realpath(heapledger.__file__)), "_preload.so")
     if not os.path.isfile(path):
         raise Failure(f"{path} is missing")
     if " " in path or ":" in path:
