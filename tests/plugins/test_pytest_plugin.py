@@ -351,7 +351,7 @@ def test_fixture(tmp_path):
 
 
 def test_the_same_numbers_in_every_process(write):
-    """Processes with different hash seeds: not a block more or less."""
+    """Processes with different hash seeds: the same is left behind, and hardly a block more or less is allocated."""
     folder = write(test_steady=STEADY)
     Run(folder)  # writes the .pyc files
 
@@ -366,6 +366,8 @@ def test_the_same_numbers_in_every_process(write):
     assert len(first) == 8 and all(entry["blocks"] > 0 for entry in first.values())
     for other in others:
         for test, entry in other.items():
-            assert abs(entry.pop("peak") - first[test]["peak"]) <= 512  # docs/pytest.md says why
+            # docs/pytest.md says why: a class of an earlier round may be collected in this one, for example.
+            for name, allowed in (("peak", 512), ("allocated", 512), ("blocks", 8)):
+                assert abs(entry.pop(name) - first[test][name]) <= allowed, (test, name, first, other)
             assert entry.items() < first[test].items()
         assert other.keys() == first.keys()
