@@ -116,9 +116,13 @@ static void destroy_list(PyObject *object)
     destroy(&lists, object);
 }
 
+/* The empty tuple is static and survives its destructor on 3.11, which an extension with a bug may call. */
 static void destroy_tuple(PyObject *object)
 {
-    destroy(&tuples, object);
+    if (HL_UNLIKELY(Py_SIZE(object) == 0))
+        tuples.original(object);
+    else
+        destroy(&tuples, object);
 }
 
 /* A dict that is watched keeps its type: its watcher sees it, and may keep it alive. */

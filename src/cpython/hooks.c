@@ -290,8 +290,8 @@ static __attribute__((noinline, cold)) void enter_slowly(bool attached, void *bl
 {
     call c = {.block = (uintptr_t)block, .size = size};
     visit_slowly(enter, lose, attached, &c);
-    if (attached && c.thread != NULL) /* maybe in an interpreter that we meet for the first time */
-        hl_freelists_see_to(c.thread->interp);
+    if (attached && c.thread != NULL && hl_hooks_are_tracing())
+        hl_freelists_see_to(c.thread->interp); /* we may meet this interpreter for the first time */
 }
 
 HL_INLINE void enter_block(bool attached, void *block, size_t size)

@@ -206,6 +206,24 @@ def test_subclasses():
     assert type(List()) is List and type(Tuple()) is Tuple and type(Dict()) is Dict
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="the empty tuple is immortal")
+def test_the_empty_tuple_survives():
+    """An extension that gives back too many references lets the interpreter destroy it, which does nothing."""
+    run(
+        """
+        import ctypes
+        import heapledger
+        heapledger.start(1)
+        ctypes.c_ssize_t.from_address(id(())).value = 0
+        empty = tuple([])
+        del empty
+        assert type(()) is tuple and () == tuple([])
+        import os
+        os._exit(0)
+        """
+    )
+
+
 def test_destructor_of_another_tool(companion):
     """It stays where it was put, over ours."""
     run(

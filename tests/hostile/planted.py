@@ -35,6 +35,7 @@ class Bug:
     kind: str = "stress"  # stress, failing, memcheck, record (bugs on record), api, or the name of a test of the core
     test: str = ""  # of kind api: "file.py -k expression"
     oldest: tuple = (3, 11)
+    newest: tuple = (3, 15)
 
 
 BUGS = [
@@ -266,6 +267,26 @@ BUGS = [
         "    int ours = hl_domains_track(domain, address, size);\n",
         "record",
     ),
+    Bug(
+        "freelists",
+        "a type that inherits keeps our destructor, which the trashcan does not know",
+        "src/cpython/freelists_mortal.h",
+        "        type->tp_dealloc = kind->original;\n",
+        "        (void)type;\n",
+        "api",
+        "test_freelists.py -k inherits",
+        newest=(3, 12),
+    ),
+    Bug(
+        "freelists",
+        "a full collection turns the list of floats on again",
+        "src/cpython/freelists_floats.h",
+        "        turn_off_floats(PyInterpreterState_Get());\n",
+        "        (void)PyInterpreterState_Get();\n",
+        "api",
+        "test_freelists.py -k test_numbers",
+        newest=(3, 13),
+    ),
     # What an attack from outside has found: see docs/reliability.md.
     Bug(
         "attack_fork",
@@ -428,7 +449,7 @@ def plant(bug):
 def fits(bug):
     if bug.file.endswith("frames_311.c"):
         return VERSION == "3.11"
-    return sys.version_info >= bug.oldest
+    return bug.oldest <= sys.version_info[:2] <= bug.newest
 
 
 def main():

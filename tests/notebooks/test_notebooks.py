@@ -33,7 +33,7 @@ CELLS = [
     "%%heapledger --nframe 0\npass",
     "%%heapledger --top -1\npass",
     "%heapledger_diff --top 0",
-    "%%heapledger --no-graph\none = bytes(50)",
+    "%%heapledger --no-graph\none = object()",
     "%%heapledger --no-graph\n1 / 0",
     "get_ipython().last_execution_succeeded",
 ]
