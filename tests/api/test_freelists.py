@@ -124,7 +124,7 @@ def test_stop_restores(kind):
 NESTED = """
     import gc, sys
     import heapledger
-    def nest(make, depth=200_000):
+    def nest(make, depth=400_000):
         nested = None
         for _ in range(depth):
             nested = make(nested)
@@ -266,7 +266,7 @@ def test_type_that_inherits_while_we_trace(companion):
     Heir = companion.inherit()
     for _ in range(2):
         assert type(Heir([1])) is Heir
-        nested = nest(lambda x: Heir([x]))
+        nested = nest(lambda x: Heir([x]), 1_000_000)
         del nested
         assert heapledger._validate() is None
         heapledger.stop()
