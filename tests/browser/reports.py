@@ -44,6 +44,8 @@ KEPT = []
 
 
 def deep(level):
+    if level == 18:
+        KEPT.append(bytearray(30_000))
     if level == 0:
         KEPT.append(bytearray(60_000))
     else:
