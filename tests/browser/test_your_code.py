@@ -329,6 +329,7 @@ def test_the_dialog_of_keys(open_page, shop_page):
     style = "(one) => getComputedStyle(document.querySelector(one)).borderRadius"
     assert page.evaluate(style, "#help button") == page.evaluate(style, "#theme") != "0px"
     page.keyboard.press("Escape")
+    page.wait_for_function("document.activeElement.id !== 'help-button'")  # the dialog is closed a moment later
     assert outline(page, "#help-button") == "none"
     page.fill("#search", "json")
     page.keyboard.press("Escape")
