@@ -7,8 +7,10 @@ is collected before and after. Workers of pytest-xdist measure and compare; repo
 which lists them and writes the baseline.
 """
 
+import contextlib
 import functools
 import inspect
+import unittest
 
 import pytest
 from heapledger.command._text import plural
@@ -84,30 +86,14 @@ class Plugin:
         if memory is None and leaks is None and not self._all:
             return (yield)
         measurement = Measurement(self._ask(pyfuncitem, memory, leaks))
-        function = pyfuncitem.obj
-        if inspect.iscoroutinefunction(function):
-
-            @functools.wraps(function)
-            async def measured(*args, **kwargs):
-                return await measure_async(measurement, function, args, kwargs)
-
-        else:
-
-            @functools.wraps(function)
-            def measured(*args, **kwargs):
-                return measure(measurement, function, args, kwargs)
-
-        pyfuncitem.obj = measured
-        try:
+        with _function_measured(pyfuncitem, measurement):
             result = yield
-        finally:
-            pyfuncitem.obj = function
         self._judge(pyfuncitem, measurement, memory, leaks)
         return result
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item):
-        """Tests that are no functions of their own (unittest's, doctests) are measured with what runs them."""
+        """Tests that pytest does not call itself: unittest's and doctests."""
         plain = isinstance(item, pytest.Function) and type(item).__name__ != "TestCaseFunction"
         if plain:
             return (yield)
@@ -117,13 +103,10 @@ class Plugin:
         if memory is None and not self._all:
             return (yield)
         measurement = Measurement(self._ask(item, memory, None))
-        with compiled_unseen():
-            measurement.begin()
-            try:
-                result = yield
-            finally:
-                measurement.end()
-        self._judge(item, measurement, memory, None)
+        with (_function_measured if _is_method(item) else _run_measured)(item, measurement):
+            result = yield
+        if measurement.has_begun():  # a method is not called if it is skipped, or if its set-up fails
+            self._judge(item, measurement, memory, None)
         return result
 
     # Judging
@@ -143,7 +126,7 @@ class Plugin:
         if leaks is not None:
             offences += _leaks_offences(measurement, leaks)
         if runs is not None and not offences:
-            runs.add(measurement.numbers(own=True), measurement.had_other_threads())
+            runs.add(measurement)
             offences = self._baseline.offences(item.nodeid, runs, measurement)
         if offences:
             pytest.fail("\n\n".join(self._explain(item, *offence) for offence in offences), pytrace=False)
@@ -160,6 +143,7 @@ class Plugin:
         numbers = item.stash.get(NUMBERS_OF_ITEM, None)
         if report.when == "call" and numbers is not None:
             report.heapledger = numbers  # a plain dict, which pytest-xdist carries to the controller
+            del item.stash[NUMBERS_OF_ITEM]  # in the next run, reports of subtests come first
             runs = runs_of(item)
             if runs is not None:
                 report.heapledger_runs = runs.as_dict()
@@ -205,6 +189,45 @@ class Plugin:
 
 
 NUMBERS_OF_ITEM = pytest.StashKey()
+
+
+@contextlib.contextmanager
+def _function_measured(item, measurement):
+    """Whoever calls the test function calls one that measures it."""
+    function = item.obj
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def measured(*args, **kwargs):
+            return await measure_async(measurement, function, args, kwargs)
+
+    else:
+
+        @functools.wraps(function)
+        def measured(*args, **kwargs):
+            return measure(measurement, function, args, kwargs)
+
+    item.obj = measured
+    try:
+        yield
+    finally:
+        item.obj = function
+
+
+@contextlib.contextmanager
+def _run_measured(item, measurement):
+    """The test is measured together with what runs it."""
+    with compiled_unseen():
+        measurement.begin()
+        try:
+            yield
+        finally:
+            measurement.end()
+
+
+def _is_method(item):
+    """Whether it is a test of unittest that is over when its method returns: those with an event loop are not."""
+    return getattr(type(getattr(item, "instance", None)), "run", None) is unittest.TestCase.run
 
 
 def chooses_its_data(item):

@@ -14,6 +14,7 @@ import sys
 import pytest
 from heapledger import _files
 from heapledger.command._text import plural
+from heapledger.pytest_plugin._lines import line_of
 
 NUMBERS = ("peak", "allocated", "blocks", "leaked", "leaked_blocks")
 _NAMES = {
@@ -25,7 +26,7 @@ _NAMES = {
 }
 # What the same test may need more in another process, though it is unchanged: docs/pytest.md says why.
 _TOLERANCE = 5  # per cent
-_SLACK = {"peak": 4096, "allocated": 4096, "blocks": 32, "leaked": 4096, "leaked_blocks": 8}
+_SLACK = {"peak": 4096, "allocated": 4096, "blocks": 32, "leaked": 4096, "leaked_blocks": 0}
 _RUNS_OF_NEW = 3  # of a test that has no budget yet
 _LEFT_BEHIND = ("leaked_blocks", "leaked")
 _MOST_TELLING_FIRST = ("leaked_blocks", "leaked", "peak", "blocks", "allocated")
@@ -38,10 +39,10 @@ def _is_entry(entry):
     return isinstance(entry, dict) and all(type(entry.get(name)) is int for name in NUMBERS)
 
 
-def _lines(measurement, exceeded):
+def _lines(measurement, runs, exceeded):
     """The statistics that explain most: of what is left behind, if that is too much; there are the fewest of them."""
     if exceeded.keys() & set(_LEFT_BEHIND):
-        return measurement.leaked(own=True)[-1]
+        return [one for one in measurement.leaked(own=True)[-1] if line_of(one) in runs.left]
     if exceeded.keys() & {"allocated", "blocks"}:
         return measurement.allocated(own=True)
     return measurement.growth_at_peak(own=True)
@@ -86,11 +87,21 @@ class Baseline:
         return budget * (1 + self._tolerance / 100) + self._slack[name]
 
     def doubtful(self, nodeid, runs):
-        """What a run may leave behind without a closer look. Of a new test, its later runs are looked at."""
+        """What a run may leave behind without a closer look. Later runs are looked at in any case."""
+        if not runs.is_first or runs.is_last:
+            return 0
         budget = self._budget(nodeid)
-        if budget is not None:
-            return self._allowed("leaked", budget["leaked"])
-        return math.inf if runs.is_first and not runs.is_last else 0
+        return math.inf if budget is None else budget["leaked"]
+
+    def _exceeded(self, budget, runs):
+        """{name: sentence}, the most telling number first."""
+        least = runs.least
+        beside_threads = runs.had_other_threads or _OTHER_THREADS in budget
+        return {
+            name: f"{_NAMES[name]}: {least[name]:,}, {budget[name]:,} in the baseline ({least[name] - budget[name]:+,})"
+            for name in (_LEFT_BEHIND if beside_threads else _MOST_TELLING_FIRST)
+            if least[name] > self._allowed(name, budget[name])
+        }
 
     def offences(self, nodeid, runs, measurement):
         """[(sentence, statistics)]: one at the most, and only if no further run may show that the test needs less."""
@@ -99,16 +110,15 @@ class Baseline:
             if runs.number < _RUNS_OF_NEW:
                 runs.want_more()
             return []
-        least = runs.least
-        exceeded = {
-            name: f"{_NAMES[name]}: {least[name]:,}, {budget[name]:,} in the baseline ({least[name] - budget[name]:+,})"
-            for name in (_LEFT_BEHIND if runs.had_other_threads or _OTHER_THREADS in budget else _MOST_TELLING_FIRST)
-            if least[name] > self._allowed(name, budget[name])
-        }
+        exceeded = self._exceeded(budget, runs)
         if not exceeded or runs.want_more():
             return []
+        while runs.had_other_threads and runs.wait(measurement):
+            exceeded = self._exceeded(budget, runs)
+            if not exceeded:
+                return []
         runs.exceeds = True
-        return [("\n  ".join(exceeded.values()), _lines(measurement, exceeded))]
+        return [("\n  ".join(exceeded.values()), _lines(measurement, runs, exceeded))]
 
     def note(self, nodeid, runs, passed):
         """A test that was measured, here or in a worker: what Runs.as_dict says."""
@@ -117,7 +127,7 @@ class Baseline:
             return
         if self._budget(nodeid) is not None:
             self._compared.add(nodeid)
-        if passed:
+        if passed and runs["subtests passed"]:
             threads = {_OTHER_THREADS: True} if runs["had other threads"] else {}
             self._measured[nodeid] = {**runs["numbers"], **threads}
 

@@ -7,6 +7,21 @@ from heapledger.command._text import plural
 from heapledger.command._text import size as format_size
 
 
+def line_of(statistic):
+    """The one that has allocated."""
+    newest = statistic.traceback[-1]
+    return newest.filename, newest.lineno
+
+
+def by_line(statistics):
+    """{line: (bytes, blocks)}"""
+    sums = {}
+    for statistic in statistics:
+        size, count = sums.get(line_of(statistic), (0, 0))
+        sums[line_of(statistic)] = size + statistic.size, count + statistic.count
+    return sums
+
+
 def excess(statistics, test_path):
     """{(line that allocates, line of the test that led there or None): [bytes, blocks]}, growth only."""
     lines = {}

@@ -4,13 +4,15 @@ Between the beginning and the end of a round nothing runs but the test, and the 
 the numbers are the test's alone (docs/pytest.md says what can make them differ all the same).
 """
 
+import functools
 import math
 import sys
 
-from heapledger import get_traced_memory, trace
+from heapledger import get_traced_memory, is_tracing, take_snapshot, trace
 from heapledger._ledger import _OwnWork
 from heapledger._tracing import total
 from heapledger.pytest_plugin._collector import Collector
+from heapledger.pytest_plugin._lines import by_line
 from heapledger.pytest_plugin._threads import WHOLE_STACKS, own_thread
 
 # The interpreter's cache of attribute lookups keeps names alive, or not, by their addresses.
@@ -59,6 +61,9 @@ class Measurement:
     def has_more(self):
         return len(self._traces) < self.ask.rounds
 
+    def has_begun(self):
+        return bool(self._traces)
+
     def begin(self):
         self._traces.append(trace(WHOLE_STACKS if self.ask.own_thread else self.ask.nframe))
         self._collector.before()
@@ -67,6 +72,7 @@ class Measurement:
         self._own_work.__enter__()
         self._thread = own_thread() if self.ask.own_thread else None
         self._before = get_traced_memory()[0]
+        self._collector.at_once_before()
         self._own_work.__exit__()
 
     def end(self):
@@ -77,6 +83,7 @@ class Measurement:
         left, doubts = now - self._before, self.ask.doubts
         if left > doubts.left or (left > 0 and peak - self._before > doubts.peak):
             self._collector.after_in_full()
+        self._end = take_snapshot() if self.ask.own_thread and is_tracing() else None
         self._own_work.__exit__()
         self._traces[-1].__exit__(None, None, None)
 
@@ -84,7 +91,7 @@ class Measurement:
 
     def is_known(self):
         """False if tracing was stopped inside a round, or there has been none. Then there are no answers."""
-        return bool(self._traces) and all(one._leaked is not None for one in self._traces)
+        return self.has_begun() and all(one._leaked is not None for one in self._traces)
 
     def numbers(self, own):
         """Those of the last round."""
@@ -100,12 +107,28 @@ class Measurement:
 
     def had_other_threads(self):
         """Whether others than the test's own thread have allocated something."""
-        allocated = self._traces[-1].allocated
-        return self._total(allocated, True) != self._total(allocated, False)
+        return self._thread is not None and not self._thread.is_all_of(self._traces[-1].allocated)
 
     def leaked(self, own, filters=()):
         """Of each round: [Statistic, ...] by stack."""
         return [self._select(one.leaked.filter_traces(filters).statistics("traceback"), own) for one in self._traces]
+
+    def left_by_line(self):
+        """What the last round has left behind, of the test's own thread: {line: (bytes, blocks)}."""
+        return by_line(self.leaked(own=True)[-1])
+
+    @functools.cached_property
+    def alive_at_end(self):
+        """The same of what was alive when it ended."""
+        return self._by_line(self._end)
+
+    def alive_now(self):
+        """The same of what is alive, if tracing goes on."""
+        self._collector.after_in_full()
+        return self._by_line(take_snapshot())
+
+    def _by_line(self, snapshot):
+        return by_line(self._select(snapshot.statistics("traceback"), True))
 
     def growth_at_peak(self, own):
         last = self._traces[-1]

@@ -1,15 +1,23 @@
 """Running a test again, because its first run in a process also does what is done once: imports, caches, warming up.
 
-Only the least of what the runs need is the test's own. The whole test is run again, with its fixtures, as
-pytest-rerunfailures does it, and only the reports of one run are handed on: those of the first, or those of the last if
-that is the one that fails for its memory.
+Only the least of what the runs need is the test's own. Of what they leave behind, it is the least of each line: a leak
+leaves something behind in every run, and this is still there after the later ones.
+
+The whole test is run again, with its fixtures, as pytest-rerunfailures does it, and only the reports of one run are
+handed on: those of the first, or those of the last if that is the one that fails for its memory.
 """
+
+import time
 
 import pytest
 from _pytest.runner import CallInfo, runtestprotocol
+from heapledger import trace
 from heapledger.pytest_plugin._doctests import keep_globals
+from heapledger.pytest_plugin._subtests import Subtests
+from heapledger.pytest_plugin._threads import WHOLE_STACKS
 
 _RUNS = pytest.StashKey()
+_WAITS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # seconds; servers keep a connection for 5 after the last request
 
 
 class Runs:
@@ -19,7 +27,11 @@ class Runs:
         self._most = most
         self.number = 0
         self.least = None  # of each number
+        self.left = {}  # {line: (bytes, blocks)}: the least that a run has left, of lines that left some in every run
+        self._measurements = []
+        self._waits = iter(_WAITS)
         self.had_other_threads = False  # in any run
+        self.subtests_passed = True  # in the first run
         self.is_repeatable = True
         self.wants_more = False
         self.exceeds = False
@@ -32,14 +44,40 @@ class Runs:
     def is_last(self):
         return self.number == self._most - 1
 
-    def add(self, numbers, had_other_threads):
+    def add(self, measurement):
         self.number += 1
         self.wants_more = False
-        self.had_other_threads |= had_other_threads
-        if self.least is None:
-            self.least = numbers
+        self.had_other_threads |= measurement.had_other_threads()
+        numbers, left = measurement.numbers(own=True), measurement.left_by_line()
+        if self.number == 1:
+            self.least, self.left = numbers, left
         else:
             self.least = {name: min(number, numbers[name]) for name, number in self.least.items()}
+            self._lower(left)
+            self._lower_by_growth(measurement.alive_at_end)
+        self._measurements.append(measurement)
+
+    def wait(self, measurement):
+        """Other threads may still work for the test. Wait for them, longer each time; False if that was enough."""
+        seconds = next(self._waits, None)
+        if self.number == 1 or seconds is None:
+            return False
+        time.sleep(seconds)
+        self._lower_by_growth(measurement.alive_now())
+        return True
+
+    def _lower(self, left):
+        """Lines that have no share in `left` have left nothing behind."""
+        least = {line: tuple(map(min, sums, left.get(line, (0, 0)))) for line, sums in self.left.items()}
+        self.left = {line: sums for line, sums in least.items() if any(sums)}
+        for i, name in enumerate(("leaked", "leaked_blocks")):
+            self.least[name] = sum(sums[i] for sums in self.left.values())
+
+    def _lower_by_growth(self, alive):
+        """What is alive has grown with every run, whichever of the earlier ones it is compared with."""
+        for number, earlier in enumerate(self._measurements[: self.number - 1], 1):
+            before, runs_since = earlier.alive_at_end, self.number - number
+            self._lower({line: _growth(before.get(line), sums, runs_since) for line, sums in alive.items()})
 
     def want_more(self):
         """Ask for another run; False if there have been enough."""
@@ -51,8 +89,14 @@ class Runs:
         return {
             "numbers": self.least,
             "had other threads": self.had_other_threads,
+            "subtests passed": self.subtests_passed,
             "is repeatable": self.is_repeatable,
         }
+
+
+def _growth(before, now, runs):
+    """(bytes, blocks) that each of the runs has added."""
+    return tuple(max(0, new - old) // runs for new, old in zip(now, before or (0, 0), strict=True))
 
 
 def runs_of(item):
@@ -70,8 +114,28 @@ def _is_run_once(item):
     return bool(config.getoption("reruns", None) or item.get_closest_marker("flaky"))
 
 
-def _passed(reports):
-    return all(report.passed for report in reports)
+def _run_once(item, is_first):
+    """(reports, whether its subtests have passed, whether all has)"""
+    subtests = Subtests(are_reported=is_first)
+    with subtests.watched(item.session):
+        # What belongs to the class or the module stays until the last run is over, as it does between two tests.
+        reports = runtestprotocol(item, nextitem=item.parent, log=False)
+    return reports, subtests.have_passed, subtests.have_passed and all(report.passed for report in reports)
+
+
+def _run_all(item, runs):
+    """The reports to hand on."""
+    give_globals_back = keep_globals(item)
+    reports, runs.subtests_passed, passed = _run_once(item, is_first=True)
+    while passed and runs.wants_more and runs.is_repeatable:
+        give_globals_back()
+        again, _, passed_again = _run_once(item, is_first=False)
+        if runs.exceeds:
+            reports = again
+        else:
+            runs.is_repeatable = passed_again
+        del again  # or the next run would find it alive
+    return reports
 
 
 def run(item, nextitem, most):
@@ -81,16 +145,8 @@ def run(item, nextitem, most):
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     runs = item.stash[_RUNS] = Runs(most)
-    give_globals_back = keep_globals(item)
-    # What belongs to the class or the module stays until the last run is over, as it does between two tests.
-    reports = runtestprotocol(item, nextitem=item.parent, log=False)
-    while runs.wants_more and runs.is_repeatable and _passed(reports):
-        give_globals_back()
-        again = runtestprotocol(item, nextitem=item.parent, log=False)
-        if runs.exceeds:
-            reports = again
-        else:
-            runs.is_repeatable = _passed(again)
+    with trace(WHOLE_STACKS):  # the same ledger for all runs: one run may free what an earlier one has left
+        reports = _run_all(item, runs)
     call = CallInfo.from_call(lambda: item.session._setupstate.teardown_exact(nextitem), "teardown")
     if call.excinfo is not None:
         reports[-1] = item.ihook.pytest_runtest_makereport(item=item, call=call)

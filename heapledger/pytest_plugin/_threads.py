@@ -1,4 +1,4 @@
-"""Which blocks the test's own thread has allocated.
+"""Which blocks the test's own thread has allocated, without the reports of subtests.
 
 The ledger does not know of threads, but if whole stacks are kept, the stacks of the thread that runs the test share a
 line: the one where pytest calls it.
@@ -9,6 +9,8 @@ import sys
 from _pytest.runner import runtestprotocol
 from heapledger import get_traceback_limit
 from heapledger._ledger import _OwnWork, _sum_by
+from heapledger._tracing import total
+from heapledger.pytest_plugin._subtests import is_reporting
 
 WHOLE_STACKS = 65535  # frames
 
@@ -27,12 +29,28 @@ class OwnThread:
                 frame = frame.f_back
             self._line = frame.f_code.co_filename, frame.f_lineno
 
+    def _kind(self, filename, line, function):
+        """Of a frame; only stacks of the test's own thread have one that reports."""
+        if (filename, line) == self._line:
+            return "own"
+        return "reporting" if is_reporting(filename, function) else None
+
+    def _sums(self, snapshot):
+        """(bytes, blocks) of the thread, and of reports"""
+        sums = _sum_by(snapshot, self._kind, "all")
+        return sums.get("own", (0, 0)), sums.get("reporting", (0, 0))
+
     def total(self, snapshot):
         """(bytes, blocks)"""
-        sums = _sum_by(snapshot, lambda filename, line, function: (filename, line) == self._line, "all")
-        return sums.get(True, (0, 0))
+        own, reports = self._sums(snapshot)
+        return own[0] - reports[0], own[1] - reports[1]
+
+    def is_all_of(self, snapshot):
+        return self._sums(snapshot)[0] == total(snapshot)
 
     def select(self, statistics):
-        return [
-            one for one in statistics if any((frame.filename, frame.lineno) == self._line for frame in one.traceback)
-        ]
+        return [one for one in statistics if self._is_own(one.traceback)]
+
+    def _is_own(self, traceback):
+        kinds = {self._kind(frame.filename, frame.lineno, frame.name) for frame in traceback}
+        return "own" in kinds and "reporting" not in kinds

@@ -174,3 +174,203 @@ def test_the_short_summary_says_how_much(write):
     run = Run(folder, "-rf", columns=80)
     (line,) = (line for line in run.text.splitlines() if line.startswith("FAILED"))
     assert line.count("test_too_large") == 1 and re.search(r"peak 9\.[89] KiB", line), line
+
+
+SUBTESTS = """
+import functools, unittest
+
+@functools.lru_cache(maxsize=None)
+def table():
+    return [object() for _ in range(100)]
+
+class Case(unittest.TestCase):
+    def test_case(self):
+        table()
+        for number in range(20):
+            with self.subTest(number=number):
+                self.assertEqual(number, number)
+
+def test_fixture(subtests):
+    table()
+    for number in range(20):
+        with subtests.test(number=number):
+            assert number >= 0
+"""
+
+
+def leftovers(folder):
+    """{test: blocks that it left behind when the baseline was written}"""
+    (budgets,) = (part for name, part in json.loads((folder / "budgets.json").read_text()).items() if "cpython" in name)
+    return {name.rpartition(":")[2]: numbers["leaked_blocks"] for name, numbers in budgets.items()}
+
+
+def test_reports_of_subtests_are_not_left_behind_by_the_test(write):
+    """pytest keeps them, those of repetitions had more in them, and each repetition reported them again."""
+    folder = write(test_all=SUBTESTS)
+    Run(folder, BASELINE).has("2 passed, 40 subtests passed", "2 added")
+    assert leftovers(folder) == {"test_case": 0, "test_fixture": 0}
+    for selection in "case", "fixture":  # alone: the cache is empty, and the test repeated
+        run = Run(folder, BASELINE, "-k", selection)
+        assert run.status == 0, run.text
+        run.has("1 passed, 1 deselected, 20 subtests passed", "1 test compared")
+
+
+def test_what_subtests_leave_behind_is_found(write):
+    folder = write(test_all=SUBTESTS)
+    Run(folder, BASELINE)
+    leak = "kept.append(object())"
+    source = SUBTESTS.replace("self.assertEqual(number, number)", leak).replace("assert number >= 0", leak)
+    run = Run(write(test_all="kept = []" + source), BASELINE)
+    run.has("2 failed", leak)
+    assert run.text.count("\nheapledger: blocks left behind: 20, 0 in the baseline (+20)\n") == 2, run.text
+
+
+def test_a_test_with_a_failing_subtest_is_run_once(write):
+    source = SUBTESTS.replace("number, number", "number % 7, number").replace("number >= 0", "number < 9")
+    run = Run(write(test_all=source), BASELINE)
+    assert run.text.count("SUBFAILED(number=12)") == 2, run.text
+    run.has("0 added")
+
+
+def test_a_subtest_that_fails_when_it_is_repeated(write):
+    once = "number += times.append(0) or len(times) > 20"
+    source = SUBTESTS.replace("        table()\n", "        times = type(self).__dict__['times']\n")
+    source = source.replace("    table()\n", "    times = test_fixture.__dict__.setdefault('times', [])\n")
+    source = source.replace("class Case(unittest.TestCase):\n", "class Case(unittest.TestCase):\n    times = []\n")
+    source = source.replace("self.assertEqual(number, number)", f"{once}; self.assertLess(number, 20)")
+    run = Run(write(test_all=source.replace("assert number >= 0", f"{once}; assert number < 20")), BASELINE)
+    assert run.status == 0, run.text
+    run.has("2 passed, 40 subtests passed", "0 added", "because they fail when they are repeated:\n  test_all.py::Case")
+
+
+ELSEWHERE = """
+import itertools
+
+class Cache:
+    '''Entered by each test in its own way; now and then it makes room for more.'''
+    kept = []
+
+calls = itertools.count()
+
+def test_one():
+    kept = Cache.kept
+    if next(calls) % 2:
+        kept.extend(object() for _ in range(50))
+    else:
+        kept.extend(object() for _ in range(50))
+    {leak}
+"""
+
+
+def test_a_leak_leaves_something_behind_at_each_run(write):
+    """On the same line: what one run leaves here and the next one there are things that are done now and then."""
+    folder = write(test_all=ELSEWHERE.format(leak="pass"))
+    Run(folder, BASELINE).has("1 added")
+    assert leftovers(folder) == {"test_one": 0}
+    write(test_all=ELSEWHERE.format(leak="kept.append(object())"))
+    run = Run(folder, BASELINE)
+    assert run.status == 1, run.text
+    run.has("blocks left behind: 1, 0 in the baseline (+1)", "kept.append(object())")
+
+
+KEPT = "object()", "(calls, calls)", "[calls]", "{calls: calls}", "float(calls)", "lambda: calls", "str(calls)"
+
+
+def test_one_kept_object_is_enough(write):
+    """Of types with a freelist too, whose blocks may be known by the line where another object was made."""
+    source = "kept = []\ncalls = 1000\n\n" + "".join(
+        f"def test_{number}():\n    {{before}}{kind}{{after}}\n" for number, kind in enumerate(KEPT)
+    )
+    folder = write(test_all=source.replace("{before}", "").replace("{after}", ""))
+    Run(folder, BASELINE).has(f"{len(KEPT)} added")
+    write(test_all=source.replace("{before}", "kept.append(").replace("{after}", ")"))
+    run = Run(folder, BASELINE)
+    assert len(failures(run)) == len(KEPT), run.text
+
+
+BESIDE = """
+import threading, time
+
+import pytest
+
+asked, done, over = threading.Event(), threading.Event(), threading.Event()
+kept = [[]]
+
+def keep():
+    while True:
+        asked.wait()
+        asked.clear()
+        {keep}
+        bytearray(100)
+        done.set()
+        {later}
+
+threading.Thread(target=keep, daemon=True).start()
+
+@pytest.fixture(autouse=True)
+def connection():
+    yield
+    over.set()
+
+def test_one():
+    pairs = [(object(), number) for number in range(100)]
+    del pairs
+    asked.set()
+    done.wait()
+    done.clear()
+    {leak}
+"""
+
+
+def test_other_threads_take_from_freelists_that_the_test_has_filled(write):
+    """Before 3.13 such blocks are known by the line of the test. A server has some while it answers, or for a while."""
+    folder = write(test_all=BESIDE.format(keep="pass", later="pass", leak="pass"))
+    Run(folder, BASELINE).has("1 added")
+    pairs = "[(one, one) for one in range(20)]"
+    once_for_good = f"kept[0] = {pairs}; kept.append([{pairs} for _ in 'abc'] if len(kept) == 2 else None)"
+    for keep, later in (
+        (f"kept[0] = {pairs}", "pass"),
+        (f"kept.append({pairs})", "time.sleep(0.1); kept.clear()"),
+        (once_for_good, "over.wait(); over.clear(); kept[0] = None"),
+    ):
+        write(test_all=BESIDE.format(keep=keep, later=later, leak="pass"))
+        run = Run(folder, BASELINE)
+        assert run.status == 0, run.text
+    write(test_all=BESIDE.format(keep="pass", later="pass", leak="kept.append(object())"))
+    Run(folder, BASELINE).has("blocks left behind: 1, 0 in the baseline (+1)")
+
+
+SETUP = """
+import unittest
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.rows = [bytearray(100) for _ in range({number})]
+
+    def test_case(self):
+        assert self.rows
+
+    def test_skipped(self):
+        self.skipTest("later")
+
+class Skipped(unittest.TestCase):
+    def setUp(self):
+        self.skipTest("all of it")
+
+    def test_case(self):
+        pass
+
+class Loop(unittest.IsolatedAsyncioTestCase):
+    async def test_coroutine(self):
+        assert True
+"""
+
+
+def test_methods_of_unittest_are_measured_without_their_set_up(write):
+    folder = write(test_all=SETUP.format(number=1))
+    Run(folder, BASELINE).has("2 passed, 2 skipped", "2 added")
+    assert leftovers(folder)["test_case"] == 0
+    write(test_all=SETUP.format(number=10_000))
+    run = Run(folder, BASELINE)
+    assert run.status == 0, run.text
+    run.has("2 passed, 2 skipped", "2 tests compared")
