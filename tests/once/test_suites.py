@@ -5,7 +5,7 @@ import pytest
 from environments import INSTALLED, Environment
 from suites import SUITES, run
 
-NAMES = ("attrs", "more-itertools", "networkx")
+NAMES = ("attrs", "httpx", "more-itertools", "networkx")
 
 
 @pytest.fixture(scope="module")
