@@ -55,7 +55,8 @@ class Runs:
             self.least = {name: min(number, numbers[name]) for name, number in self.least.items()}
             self._lower(left)
             self._lower_by_growth(measurement.alive_at_end)
-        self._measurements.append(measurement)
+        if self.number < self._most:
+            self._measurements.append(measurement)
 
     def wait(self, measurement):
         """Other threads may still work for the test. Wait for them, longer each time; False if that was enough."""
@@ -155,4 +156,5 @@ def run(item, nextitem, most):
             report.heapledger_runs = runs.as_dict()
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    del item.stash[_RUNS]  # an item lives as long as the session, and snapshots are large
     return True
