@@ -65,7 +65,7 @@ def pytest_addoption(parser):
         "--heapledger-tolerance",
         type=_number(float, 0, sys.float_info.max, "a percentage from 0 on"),
         metavar="PERCENT",
-        help="by how much a test may exceed its baseline (5, and a few blocks)",
+        help="by how much a test may exceed its baseline (5 and a little; nothing for blocks left behind)",
     )
 
 

@@ -281,11 +281,13 @@ def test_one_kept_object_is_enough(write):
     source = "kept = []\ncalls = 1000\n\n" + "".join(
         f"def test_{number}():\n    {{before}}{kind}{{after}}\n" for number, kind in enumerate(KEPT)
     )
-    folder = write(test_all=source.replace("{before}", "").replace("{after}", ""))
-    Run(folder, BASELINE).has(f"{len(KEPT)} added")
-    write(test_all=source.replace("{before}", "kept.append(").replace("{after}", ")"))
+    many = "def test_many():\n    kept.extend(object() for _ in range(%d))\n"
+    folder = write(test_all=source.replace("{before}", "").replace("{after}", "") + many % 100)
+    Run(folder, BASELINE).has(f"{len(KEPT) + 1} added")
+    write(test_all=source.replace("{before}", "kept.append(").replace("{after}", ")") + many % 101)
     run = Run(folder, BASELINE)
-    assert len(failures(run)) == len(KEPT), run.text
+    assert len(failures(run)) == len(KEPT) + 1, run.text
+    run.has("blocks left behind: 101, 100 in the baseline (+1)")
 
 
 BESIDE = """
