@@ -54,7 +54,8 @@ class Runs:
         else:
             self.least = {name: min(number, numbers[name]) for name, number in self.least.items()}
             self._lower(left)
-            self._lower_by_growth(measurement.alive_at_end)
+            if self.left:  # seldom
+                self._lower_by_growth(measurement.alive_at_end)
         if self.number < self._most:
             self._measurements.append(measurement)
 
