@@ -77,3 +77,25 @@ MODULE_LEVEL = [[1], 2]
 def test_the_collector_of_the_program(write):
     run = Run(write(test_all=COLLECTOR), "--heapledger")
     run.has("3 passed")
+
+
+CALLBACKS = """
+import gc, time
+
+seen = []
+
+def note(phase, info):
+    seen.append(time.perf_counter())
+
+gc.callbacks.append(note)
+
+def test_one():
+    assert note in gc.callbacks
+"""
+
+
+def test_callbacks_are_not_called_by_our_collections(write):
+    """hypothesis has one, which keeps a number."""
+    folder = write(test_all=CALLBACKS)
+    Run(folder, "--heapledger-baseline=budgets.json").has("1 passed", "1 added")
+    assert '"leaked_blocks": 0' in (folder / "budgets.json").read_text()
