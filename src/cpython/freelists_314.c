@@ -41,11 +41,11 @@ static void enable(struct _Py_freelist *list, void (*release)(void *))
 
 static void visit_numbers(struct _Py_freelists *lists, visitor *visit)
 {
-    visit(&lists->floats, free_object);
     visit(&lists->ints, free_object);
 #if PY_VERSION_HEX >= 0x030f0000
     visit(&lists->complexes, free_object);
 #endif
+    visit(&lists->floats, free_object); /* last: see are_numbers_off */
 }
 
 /* All the others but the one whose entries are raw memory of the collector. */
@@ -71,22 +71,27 @@ static void visit_others(struct _Py_freelists *lists, visitor *visit)
     visit(&lists->pycfunctionobject, PyObject_GC_Del);
     visit(&lists->pycmethodobject, PyObject_GC_Del);
     visit(&lists->pymethodobjects, free_object);
-    visit(&lists->lists, free_object); /* last: see is_off */
+    visit(&lists->lists, free_object); /* last: see are_others_off */
 }
 
-static bool is_off(const struct _Py_freelists *lists)
+static bool are_numbers_off(const struct _Py_freelists *lists)
+{
+    return lists->floats.size == DISABLED;
+}
+
+static bool are_others_off(const struct _Py_freelists *lists)
 {
     return lists->lists.size == DISABLED;
 }
 
+/* Cheap where that is done already. Numbers may be asked for later than the others. */
 static void turn_off(PyInterpreterState *interpreter)
 {
     struct _Py_freelists *lists = &interpreter->object_state.freelists;
-    if (is_off(lists))
-        return;
-    if (atomic_load_explicit(&numbers_too, memory_order_relaxed))
+    if (!are_numbers_off(lists) && atomic_load_explicit(&numbers_too, memory_order_relaxed))
         visit_numbers(lists, disable);
-    visit_others(lists, disable);
+    if (!are_others_off(lists))
+        visit_others(lists, disable);
 }
 
 void hl_freelists_turn_off(bool numbers)
@@ -98,7 +103,7 @@ void hl_freelists_turn_off(bool numbers)
 void hl_freelists_turn_on(void)
 {
     struct _Py_freelists *lists = &PyInterpreterState_Get()->object_state.freelists;
-    if (!is_off(lists) || Py_IsFinalizing())
+    if (!are_others_off(lists) || Py_IsFinalizing())
         return;
     visit_numbers(lists, enable);
     visit_others(lists, enable);
