@@ -23,3 +23,30 @@ def run(source, *arguments, options=(), expect=0, environment=None, timeout=TIME
     assert child.returncode == expect, f"exit status {child.returncode}\n{child.stdout[-2000:]}\n{child.stderr[-4000:]}"
     assert "Fatal Python error" not in child.stderr, child.stderr[-4000:]
     return child.stdout
+
+
+INTERPRETERS = """
+    import sys, textwrap, threading
+    import heapledger
+    try:
+        import _interpreters
+    except ImportError:
+        import _xxsubinterpreters as _interpreters
+
+    def create():
+        return _interpreters.create()
+
+    def execute(interpreter, source):
+        source = textwrap.dedent(source)
+        if hasattr(_interpreters, "exec"):
+            problem = _interpreters.exec(interpreter, source)
+            assert problem is None, problem
+        else:
+            _interpreters.run_string(interpreter, source)
+"""
+
+
+def with_interpreters(source):
+    prepare = "\n".join(line[4:] for line in INTERPRETERS.splitlines())
+    body = "\n".join(line[8:] for line in source.splitlines())
+    return run(prepare + "\n" + body)

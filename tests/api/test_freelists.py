@@ -7,8 +7,7 @@ import sys
 
 import heapledger
 import pytest
-from children import run
-from test_processes import with_interpreters
+from children import run, with_interpreters
 from tracing import line
 
 
