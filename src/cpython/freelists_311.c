@@ -24,15 +24,7 @@ static void empty_lists(PyInterpreterState *interpreter)
 
 static void empty_tuples(PyInterpreterState *interpreter)
 {
-    struct _Py_tuple_state *state = &interpreter->tuple;
-    for (int i = 0; i < PyTuple_NFREELISTS; i++) {
-        while (state->free_list[i] != NULL) {
-            PyTupleObject *tuple = state->free_list[i];
-            state->free_list[i] = (PyTupleObject *)tuple->ob_item[0];
-            state->numfree[i]--;
-            PyObject_GC_Del(tuple);
-        }
-    }
+    empty_tuples_of(interpreter->tuple.free_list, interpreter->tuple.numfree, PyTuple_NFREELISTS);
 }
 
 static void empty_dicts(PyInterpreterState *interpreter)

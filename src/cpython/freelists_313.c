@@ -16,18 +16,6 @@
 
 enum { DISABLED = -1 };
 
-static void empty_tuples(struct _Py_tuple_freelist *list)
-{
-    for (int i = 0; i < PyTuple_NFREELISTS; i++) {
-        while (list->items[i] != NULL) {
-            PyTupleObject *tuple = list->items[i];
-            list->items[i] = (PyTupleObject *)tuple->ob_item[0];
-            list->numfree[i]--;
-            PyObject_GC_Del(tuple);
-        }
-    }
-}
-
 static void empty_slices(PyInterpreterState *interpreter)
 {
     struct _Py_slice_freelist *list = &interpreter->object_state.freelists.slices;
@@ -92,7 +80,7 @@ void hl_freelists_see_to(PyInterpreterState *interpreter)
         turn_off_floats(interpreter);
     if (lists->lists.numfree == DISABLED)
         return;
-    empty_tuples(&lists->tuples);
+    empty_tuples_of(lists->tuples.items, lists->tuples.numfree, PyTuple_NFREELISTS);
     empty_slices(interpreter);
     disable_contexts(&lists->contexts);
     DISABLE(lists->dicts, PyObject_GC_Del);

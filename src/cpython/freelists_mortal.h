@@ -75,4 +75,17 @@ HL_INLINE void destroy_and_empty(const mortal *kind, PyObject *object, void (*em
         empty(PyInterpreterState_Get());
 }
 
+/* Dead tuples are linked by their first items, one list for each length. */
+static void empty_tuples_of(PyTupleObject **lists, int *lengths, int count)
+{
+    for (int i = 0; i < count; i++) {
+        while (lists[i] != NULL) {
+            PyTupleObject *tuple = lists[i];
+            lists[i] = (PyTupleObject *)tuple->ob_item[0];
+            lengths[i]--;
+            PyObject_GC_Del(tuple);
+        }
+    }
+}
+
 #endif
