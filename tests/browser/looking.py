@@ -1,6 +1,20 @@
 """What tests do with a page: where frames are, what they are called, what is painted there."""
 
+import time
+
 ROW = 21
+
+
+def wait_until(page, expression, argument=None):
+    """Wait until the expression is true in the page.
+
+    Playwright's wait_for_function looks once and then evaluates text inside the page, which the page's
+    security policy forbids: it works only if the first look succeeds.
+    """
+    end = time.monotonic() + 10
+    while not page.evaluate(expression, argument):
+        assert time.monotonic() < end, f"never true: {expression}"
+        page.wait_for_timeout(20)
 
 
 def choose(page, group, value):
@@ -73,9 +87,7 @@ def rows(page):
 
 
 def wait_for_table(page, text):
-    page.wait_for_function(
-        "text => document.getElementById('table').innerText.includes(text)", arg=text, timeout=10_000
-    )
+    wait_until(page, "text => document.getElementById('table').innerText.includes(text)", text)
 
 
 ZOOM = """(y) => new Promise((resolve) => {
@@ -96,7 +108,7 @@ def open_again(page):
     page.goto("about:blank")
     page.go_back()
     page.wait_for_selector("html[data-ready]")
-    page.wait_for_function("performance.getEntriesByName('heapledger-ready').length > 0")
+    wait_until(page, "performance.getEntriesByName('heapledger-ready').length > 0")
     return page.evaluate("performance.getEntriesByName('heapledger-ready')[0].startTime") / 1000
 
 

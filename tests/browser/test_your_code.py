@@ -6,7 +6,7 @@ import sys
 
 import pytest
 import reports
-from looking import choose, click_row, hover_row, names_down, path, rows, totals, wait_for_table
+from looking import choose, click_row, hover_row, names_down, path, rows, totals, wait_for_table, wait_until
 
 WIDTHS = [(1400, 900), (1024, 768), (400, 800)]
 SCREENS = [(*size, scheme) for size in WIDTHS for scheme in ("light", "dark")]
@@ -111,11 +111,11 @@ def test_only_changes_are_shown(open_page, shop_growth_page):
     assert "changed" in page.locator("#table-hint").text_content()
     assert "price" not in names_down(page)
     choose(page, "changes", "all")
-    page.wait_for_function("() => document.querySelectorAll('#table tbody tr').length >= 10")
+    wait_until(page, "() => document.querySelectorAll('#table tbody tr').length >= 10")
     assert "changes=all" in page.evaluate("location.hash")
     assert any(row[0] == row[3] == "0 B" for row in rows(page))
     page.keyboard.press("c")
-    page.wait_for_function("() => document.querySelectorAll('#table tbody tr').length < 10")
+    wait_until(page, "() => document.querySelectorAll('#table tbody tr').length < 10")
 
 
 # --- folding ---
@@ -329,7 +329,7 @@ def test_the_dialog_of_keys(open_page, shop_page):
     style = "(one) => getComputedStyle(document.querySelector(one)).borderRadius"
     assert page.evaluate(style, "#help button") == page.evaluate(style, "#theme") != "0px"
     page.keyboard.press("Escape")
-    page.wait_for_function("document.activeElement.id !== 'help-button'")  # the dialog is closed a moment later
+    wait_until(page, "document.activeElement.id !== 'help-button'")  # the dialog is closed a moment later
     assert outline(page, "#help-button") == "none"
     page.fill("#search", "json")
     page.keyboard.press("Escape")
