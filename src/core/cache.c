@@ -2,43 +2,32 @@
 
 #include "cache.h"
 
-/* From 2,048 places, 128 KB, to half a million, each step four times the one before; from 2 MB on it is far away. Behind
- * spots, which answer nearly always, it is smaller, and stays so. */
-enum { SMALLEST = 11, FAR = 15, LARGEST = 19, STEP = 2, BEHIND_SPOTS = 10 };
-enum { SPOT_BYTES = sizeof(hl_spot) << HL_SPOTS_LOG2 };
+/* From 2,048 places, 128 KB, to half a million, each step four times the one before; from 2 MB on it is far away. With a
+ * frame limit of 1, where spots answer for all but new sites, it is smaller, and stays so. */
+enum { SMALL = 10, SMALLEST = 11, STEP = 2, FAR = 15, LARGEST = 19 };
 
 static size_t bytes_of(uint32_t log2)
 {
     return HL_CACHE_WAYS * sizeof(hl_cache_entry) << log2;
 }
 
-hl_status hl_cache_open(hl_cache *cache, bool behind_spots)
+hl_status hl_cache_open(hl_cache *cache, bool small)
 {
-    uint32_t log2 = behind_spots ? BEHIND_SPOTS : SMALLEST;
-    *cache = (hl_cache){.entries = hl_os_map(bytes_of(log2)),
-                        .log2 = log2,
-                        .largest = behind_spots ? BEHIND_SPOTS : LARGEST,
-                        .spots = behind_spots ? hl_os_map(SPOT_BYTES) : NULL};
-    if (cache->entries != NULL && (cache->spots != NULL || !behind_spots))
-        return HL_OK;
-    hl_cache_close(cache);
-    return HL_NO_MEMORY;
+    uint32_t log2 = small ? SMALL : SMALLEST;
+    *cache = (hl_cache){.entries = hl_os_map(bytes_of(log2)), .log2 = log2, .largest = small ? SMALL : LARGEST};
+    return cache->entries == NULL ? HL_NO_MEMORY : HL_OK;
 }
 
 void hl_cache_close(hl_cache *cache)
 {
     if (cache->entries != NULL)
         hl_os_unmap(cache->entries, bytes_of(cache->log2));
-    if (cache->spots != NULL)
-        hl_os_unmap(cache->spots, SPOT_BYTES);
     *cache = (hl_cache){0};
 }
 
 void hl_cache_clear(hl_cache *cache)
 {
     hl_os_discard(cache->entries, bytes_of(cache->log2));
-    if (cache->spots != NULL)
-        hl_os_discard(cache->spots, SPOT_BYTES);
     cache->last = cache->stack = 0;
     cache->version = 0;
 }
@@ -83,19 +72,7 @@ void hl_cache_put(hl_cache *cache, const hl_key *key, hl_site_id site, uint32_t 
     place[0] = (hl_cache_entry){.hash = hash, .version = key->version, .site = site, .life = life, .stack = stack};
 }
 
-void hl_cache_put_spot(hl_cache *cache, const hl_sites *sites, uintptr_t instruction, uint64_t size, uint32_t *round,
-                       hl_site_id site)
-{
-    if (*round == 0) {
-        hl_os_discard(cache->spots, SPOT_BYTES);
-        *round = HL_CODES_ROUND;
-    }
-    uint64_t key = hl_cache_spot_key(instruction, size);
-    *hl_cache_spot(cache, key) = (hl_spot){.key = key, .site = site, .stamp = *round | hl_sites_at(sites, site)->life};
-}
-
 size_t hl_cache_memory(const hl_cache *cache)
 {
-    size_t spots = cache->spots == NULL ? 0 : hl_os_resident(cache->spots, SPOT_BYTES);
-    return hl_os_resident(cache->entries, bytes_of(cache->log2)) + spots;
+    return hl_os_resident(cache->entries, bytes_of(cache->log2));
 }

@@ -4,9 +4,7 @@
  * the locations with those of the site's stack, unless the key is of the same version as last time, so it is exact; an
  * entry is void when its site was reclaimed (`life`).
  *
- * With a frame limit of 1 the instruction that allocates says where the block belongs, and neither locations nor hash
- * need be looked at: spots are the cache for that, in front of the other. All spots are void when a code object has died,
- * for then an instruction may have another meaning: each time a new round of spots begins (codes.h).
+ * Spots (spots.h) answer before it is asked, nearly always.
  *
  * Once there are so many sites that the cache's places are far away for the processor, a guess comes first: the site that
  * came after the last one, the last time (hl_ledger_guess). It is compared like any other.
@@ -47,29 +45,18 @@ typedef struct {
 enum { HL_CACHE_WAYS = 2 };
 
 typedef struct {
-    uint64_t key; /* of instruction and size: see hl_cache_spot_key. 0: empty */
-    hl_site_id site;
-    uint32_t stamp; /* its round and the site's life */
-} hl_spot;
-
-_Static_assert((uint32_t)HL_CODES_ROUND > HL_MOST_LIVES, "a stamp has room for both");
-
-enum { HL_SPOTS_LOG2 = 13 };
-
-typedef struct {
     hl_cache_entry *entries;
     uint32_t log2;     /* of the number of places */
     uint32_t largest;  /* it may become */
     uint32_t missed;   /* how often a site was there and not found, since the cache has this size */
     bool far;          /* it has outgrown the processor's nearer caches */
-    hl_spot *spots;    /* 2^HL_SPOTS_LOG2; NULL: the frame limit is not 1 */
     hl_site_id last;   /* the site that was found last; 0: none */
     hl_stack_id stack; /* of the key of this `version` */
     uint64_t version;
 } hl_cache;
 
-/* `behind_spots`: the frame limit is 1. */
-hl_status hl_cache_open(hl_cache *cache, bool behind_spots) HL_MUST_USE;
+/* `small`: the frame limit is 1. */
+hl_status hl_cache_open(hl_cache *cache, bool small) HL_MUST_USE;
 void hl_cache_close(hl_cache *cache);
 void hl_cache_clear(hl_cache *cache);
 size_t hl_cache_memory(const hl_cache *cache);
@@ -122,37 +109,6 @@ static inline const hl_cache_entry *hl_cache_find(const hl_cache *cache, const h
     }
     return entry;
 }
-
-/* Of blocks of one size, no two instructions have the same key: an address has 48 bits. */
-static inline uint64_t hl_cache_spot_key(uintptr_t instruction, uint64_t size)
-{
-    return instruction + (size << 48);
-}
-
-static inline hl_spot *hl_cache_spot(const hl_cache *cache, uint64_t key)
-{
-    return cache->spots + ((key * 0x9e3779b97f4a7c15u) >> (64 - HL_SPOTS_LOG2));
-}
-
-/* The site of a block of `size` bytes allocated at `instruction`, by the spots of the codes' `round`. 0: not known. */
-HL_INLINE hl_site_id hl_cache_find_spot(const hl_cache *cache, const hl_sites *sites, uintptr_t instruction,
-                                        uint64_t size, uint32_t round)
-{
-    uint64_t key = hl_cache_spot_key(instruction, size);
-    const hl_spot *spot = hl_cache_spot(cache, key);
-    if (HL_UNLIKELY(spot->key != key))
-        return 0;
-    const hl_site *site = hl_sites_at(sites, spot->site);
-    if (HL_UNLIKELY(site->size != size || spot->stamp != (round | site->life)))
-        return 0;
-    if (spot->site == 0)
-        __builtin_unreachable(); /* so that nobody asks again */
-    return spot->site;
-}
-
-/* A round of 0 means that all rounds have been: the spots are cleared, and *round is the first again. */
-void hl_cache_put_spot(hl_cache *cache, const hl_sites *sites, uintptr_t instruction, uint64_t size, uint32_t *round,
-                       hl_site_id site);
 
 /* `locations` are those of the site's stack. */
 void hl_cache_put(hl_cache *cache, const hl_key *key, hl_site_id site, uint32_t life, const hl_location_id *locations);

@@ -15,7 +15,7 @@ static uint32_t hash_address(uintptr_t address)
 
 hl_status hl_codes_open(hl_codes *codes)
 {
-    *codes = (hl_codes){.generation = 1, .round = HL_CODES_ROUND};
+    *codes = (hl_codes){.generation = 1};
     hl_table_open(&codes->codes, sizeof(hl_code), MOST_CODES, false);
     hl_table_open(&codes->instructions, sizeof(hl_instruction), MOST_INSTRUCTIONS, false);
     codes->recent = hl_os_map(RECENT_BYTES);
@@ -115,13 +115,12 @@ static void forget(hl_codes *codes, hl_book *book, hl_code_id id)
     hl_table_remove(&codes->codes, id);
     if (++codes->generation == 0)
         codes->generation = 1; /* 0 means no generation */
-    if (codes->round != 0)     /* else all rounds have been, and the spots are still to be cleared */
-        codes->round += HL_CODES_ROUND;
 }
 
-void hl_codes_forget(hl_codes *codes, hl_book *book, uintptr_t address)
+bool hl_codes_forget(hl_codes *codes, hl_book *book, uintptr_t address)
 {
     hl_code_id id = hl_codes_find(codes, address);
     if (id != 0)
         forget(codes, book, id);
+    return id != 0;
 }

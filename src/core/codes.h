@@ -36,14 +36,11 @@ typedef struct {
 
 enum { HL_CODES_RECENT_LOG2 = 12 };
 
-enum { HL_CODES_ROUND = 1 << 16 };
-
 typedef struct {
     hl_table codes;
     hl_table instructions;
     hl_recent *recent;
     uint32_t generation;
-    uint32_t round; /* of the spots that are not void (cache.h): HL_CODES_ROUND more with each generation */
 } hl_codes;
 
 hl_status hl_codes_open(hl_codes *codes) HL_MUST_USE;
@@ -62,8 +59,8 @@ hl_status hl_codes_add(hl_codes *codes, hl_book *book, uintptr_t address, hl_str
 /* The location of `line` in the code object's file is that of `instruction` from now on; borrowed. */
 hl_status hl_codes_learn(hl_codes *codes, hl_book *book, hl_code_id code, uintptr_t instruction, uint32_t line,
                          hl_location_id *location) HL_MUST_USE;
-/* The block at `address` is freed; it may have been a code object. */
-void hl_codes_forget(hl_codes *codes, hl_book *book, uintptr_t address);
+/* The block at `address` is freed; it may have been a code object. True: it was. */
+bool hl_codes_forget(hl_codes *codes, hl_book *book, uintptr_t address);
 
 static inline hl_code *hl_codes_at(const hl_codes *codes, hl_code_id id)
 {

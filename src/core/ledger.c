@@ -52,6 +52,8 @@ hl_status hl_ledger_open(hl_ledger *ledger, uint32_t nframe, uint32_t era)
     if (status == HL_OK)
         status = hl_cache_open(&ledger->cache, nframe == 1);
     if (status == HL_OK)
+        status = hl_spots_open(&ledger->spots, nframe == 1);
+    if (status == HL_OK)
         status = make_old_code_site(ledger);
     if (status != HL_OK)
         hl_ledger_close(ledger);
@@ -69,6 +71,7 @@ bool hl_ledger_clear(hl_ledger *ledger)
     hl_sites_clear(&ledger->sites);
     hl_codes_clear(&ledger->codes);
     hl_cache_clear(&ledger->cache);
+    hl_spots_clear(&ledger->spots);
     begin_era(ledger, ledger->era + 1);
     return make_old_code_site(ledger) == HL_OK; /* in memory that is there */
 }
@@ -85,6 +88,7 @@ void hl_ledger_close(hl_ledger *ledger)
     hl_sites_close(&ledger->sites);
     hl_codes_close(&ledger->codes);
     hl_cache_close(&ledger->cache);
+    hl_spots_close(&ledger->spots);
     *ledger = (hl_ledger){.era = ledger->era, .lost = ledger->lost};
 }
 
@@ -162,6 +166,7 @@ static void tidy_sites(hl_ledger *ledger)
     *tidying = (hl_tidying){
         .traced = ledger->traced, .peak = ledger->peak, .idly = tidying->reclaimed < table->count / TIDIED_FOR_NOTHING};
     hl_cache_shrink(&ledger->cache, table->count);
+    hl_spots_shrink(&ledger->spots, table->count);
 }
 
 /* Stacks that waited for a snapshot to go. As long as it is there, the first look tells. */
@@ -231,8 +236,8 @@ static void count_out(hl_ledger *ledger, uintptr_t address, hl_site_id id)
     site->freed++;
     if (HL_LIKELY(!(site->is & HL_SITE_HIDDEN)))
         ledger->traced -= site->size;
-    if (HL_UNLIKELY(site->is & HL_SITE_HOLDS_CODE))
-        hl_codes_forget(&ledger->codes, ledger->book, address);
+    if (HL_UNLIKELY(site->is & HL_SITE_HOLDS_CODE) && hl_codes_forget(&ledger->codes, ledger->book, address))
+        hl_spots_void(&ledger->spots);
 }
 
 static bool in_map(uintptr_t address, uint32_t domain)
@@ -343,6 +348,7 @@ void hl_ledger_inherit(hl_ledger *ledger)
     origins->forks = 0;
     ledger->sites.origin = (uint8_t)(origins->count - 1);
     hl_cache_clear(&ledger->cache);
+    hl_spots_clear(&ledger->spots);
 }
 
 void hl_ledger_reset_peak(hl_ledger *ledger)

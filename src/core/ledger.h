@@ -20,6 +20,7 @@
 #include "codes.h"
 #include "map.h"
 #include "snapshot.h"
+#include "spots.h"
 
 typedef struct hl_window hl_window;
 
@@ -40,6 +41,7 @@ typedef struct {
     hl_sites sites;
     hl_codes codes;
     hl_cache cache;
+    hl_spots spots;
     hl_site_id old_code; /* the hidden site of code objects older than the ledger */
     uint32_t nframe;
     uint32_t era;

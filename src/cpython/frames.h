@@ -1,6 +1,6 @@
 /* frames.h: the interpreter's frames, as one contract over all CPython versions.
  *
- * Each supported minor version has a file frames_3XX.c that says where things are in that version and nothing else; the
+ * For each supported minor version there is a file frames_3XX.c that says where things are and nothing else; the
  * walks themselves are written once, in frames_walk.h and shadow_sync.h, and from 3.12 on the question whose thread it
  * is in frames_here.h.
  *
@@ -24,6 +24,9 @@ const void *hl_frames_current(PyThreadState *thread);
 const void *hl_frames_complete(const void *frame);
 /* The caller of a complete frame that is complete too, or NULL. */
 const void *hl_frames_caller(const void *frame);
+
+/* Does the frame bear the mark of one that was looked at (frames_settle.h)? */
+bool hl_frames_is_settled(const void *frame);
 
 /* What a complete frame runs (borrowed), and where it is. */
 PyCodeObject *hl_frames_code(const void *frame);

@@ -8,7 +8,6 @@
 
 #include "resolve.h"
 #include "shadow.h"
-#include "state_place.h"
 
 typedef _PyInterpreterFrame frame;
 
@@ -30,21 +29,6 @@ static inline bool is_shim(const frame *f)
 static inline PyCodeObject *code_of(const frame *f)
 {
     return (PyCodeObject *)f->f_executable;
-}
-
-static inline PyThreadState *current_thread(void)
-{
-    return hl_state_current();
-}
-
-static inline void prepare_current_thread(void)
-{
-    hl_state_find_place();
-}
-
-static inline bool is_finalizing(void)
-{
-    return Py_IsFinalizing();
 }
 
 #include "frames_here.h"

@@ -40,6 +40,11 @@ const void *hl_frames_caller(const void *of)
     return hl_frames_complete(((const frame *)of)->previous);
 }
 
+bool hl_frames_is_settled(const void *of)
+{
+    return is_settled(of);
+}
+
 PyCodeObject *hl_frames_code(const void *of)
 {
     return code_of(of);

@@ -104,13 +104,11 @@ void hl_hooks_end_fork(bool in_child)
 
 /* --- sites --- */
 
-HL_INLINE hl_site_id find_site(const void *frame, uint64_t size, uint32_t domain)
+/* By what the stack is called. */
+static __attribute__((noinline)) hl_site_id find_site_by_names(uint64_t size, uint32_t domain)
 {
     hl_ledger *ledger = &hl_hooks_ledger;
     hl_shadow *shadow = &hl_hooks_shadow;
-    if (HL_UNLIKELY(!hl_shadow_sync(shadow, ledger, frame)) &&
-        (hl_shadow_empty(shadow) || !hl_shadow_sync(shadow, ledger, frame)))
-        return hl_shadow_empty(shadow) ? hl_resolve_unknown(ledger, size, domain) : 0;
     hl_key key = {.locations = shadow->locations + shadow->top,
                   .depth = hl_shadow_depth(shadow),
                   .domain = domain,
@@ -120,11 +118,31 @@ HL_INLINE hl_site_id find_site(const void *frame, uint64_t size, uint32_t domain
     hl_site_id site = hl_ledger_cached(ledger, &key);
     if (HL_UNLIKELY(site == 0))
         site = hl_resolve_site(ledger, shadow, &key);
-    if (ledger->cache.spots != NULL && domain == 0 && site != 0 && shadow->seen[shadow->top].frame == frame &&
-        shadow->generation == ledger->codes.generation)
-        hl_cache_put_spot(&ledger->cache, &ledger->sites, hl_frames_instruction(frame), size, &ledger->codes.round,
-                          site);
+    if (domain == 0 && site != 0 && shadow->generation == ledger->codes.generation) {
+        if (hl_sites_at(&ledger->sites, site)->allocated != 0)
+            hl_spots_miss(&ledger->spots, ledger->sites.table.count);
+        hl_spots_put(&ledger->spots, &ledger->sites, shadow->seen[shadow->top].instruction, size, site);
+    }
     return site;
+}
+
+static hl_site_id find_site(const void *frame, uint64_t size, uint32_t domain)
+{
+    hl_ledger *ledger = &hl_hooks_ledger;
+    hl_shadow *shadow = &hl_hooks_shadow;
+    enum { TRIES = 2 };
+    for (int i = 0; i < TRIES; i++) {
+        if (HL_UNLIKELY(!hl_shadow_sync(shadow, ledger, frame)))
+            return hl_resolve_unknown(ledger, size, domain);
+        hl_site_id site = 0;
+        if (HL_LIKELY(domain == 0))
+            site = hl_spots_find(&ledger->spots, &ledger->sites, shadow->seen[shadow->top].instruction, size);
+        if (HL_LIKELY(site != 0))
+            return site;
+        if (HL_LIKELY(hl_shadow_resolve(shadow, ledger)))
+            return find_site_by_names(size, domain);
+    }
+    return 0;
 }
 
 static __attribute__((noinline, cold)) hl_site_id find_site_with_room(const void *frame, uint64_t size, uint32_t domain)
@@ -138,13 +156,13 @@ __attribute__((noinline)) hl_site_id hl_hooks_site(const void *frame, uint64_t s
     return HL_LIKELY(site != 0) ? site : find_site_with_room(frame, size, domain);
 }
 
-/* At 1 frame, by what is known of the instruction; 0: nothing. */
+/* By what is known of the instruction, if we know where the program is; 0: nothing. */
 HL_INLINE hl_site_id site_at_spot(const void *frame, uint64_t size)
 {
-    hl_ledger *ledger = &hl_hooks_ledger;
-    if (ledger->cache.spots == NULL)
+    const hl_shadow *shadow = &hl_hooks_shadow;
+    if (!shadow->anywhere && HL_UNLIKELY(frame != shadow->here || !hl_frames_is_settled(frame)))
         return 0;
-    return hl_cache_find_spot(&ledger->cache, &ledger->sites, hl_frames_instruction(frame), size, ledger->codes.round);
+    return hl_spots_find(&hl_hooks_ledger.spots, &hl_hooks_ledger.sites, hl_frames_instruction(frame), size);
 }
 
 /* The same for `thread`, the caller's own state or NULL. */
@@ -270,8 +288,7 @@ HL_INLINE void visit(action *act, action *otherwise, bool attached, void *block,
     }
 }
 
-/* Entering a block at a place where blocks of its size were entered before, at 1 frame, is all that is inline: what is
- * called instead, is called last, so that the hook need not save a register for it. */
+/* Entering a block at a place where blocks of its size were entered before is all that is inline: what is called instead, is called last, so that the hook need not save a register for it. */
 
 static __attribute__((noinline)) void enter_by_stack(const void *frame, void *block, size_t size)
 {
@@ -303,7 +320,7 @@ HL_INLINE void enter_block(bool attached, void *block, size_t size)
     }
     const void *frame = hl_frames_current(thread);
     if (HL_LIKELY(frame != NULL && frame != hl_hooks_this_thread.own_frame)) {
-        hl_site_id site = site_at_spot(frame, size); /* when we are not tracing there are no spots */
+        hl_site_id site = site_at_spot(frame, size); /* when we are not tracing we are nowhere */
         if (site == 0) {
             enter_by_stack(frame, block, size);
             return;

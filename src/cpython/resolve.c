@@ -87,17 +87,6 @@ hl_status hl_resolve_location(hl_ledger *ledger, const void *frame, hl_location_
     return hl_codes_learn(&ledger->codes, ledger->book, id, instruction, line, location);
 }
 
-/* Frames below the window; as in the stdlib, the total saturates. */
-static uint32_t total_depth(const hl_shadow *shadow, uint32_t depth)
-{
-    enum { MOST_TOTAL = UINT16_MAX };
-    uint32_t total = depth;
-    const void *frame = shadow->seen[shadow->top + depth - 1].frame;
-    while (total < MOST_TOTAL && (frame = hl_frames_caller(frame)) != NULL)
-        total++;
-    return total;
-}
-
 static void set_total(hl_ledger *ledger, hl_site_id site, uint32_t total)
 {
     hl_book_set_total(ledger->book, hl_sites_at(&ledger->sites, site)->stack, total);
@@ -108,11 +97,11 @@ static bool is_new(const hl_ledger *ledger, hl_site_id site)
     return hl_book_get_stack(ledger->book, hl_sites_at(&ledger->sites, site)->stack)->total == 0;
 }
 
-hl_site_id hl_resolve_site(hl_ledger *ledger, const hl_shadow *shadow, const hl_key *key)
+hl_site_id hl_resolve_site(hl_ledger *ledger, hl_shadow *shadow, const hl_key *key)
 {
     hl_site_id site = hl_ledger_site(ledger, key);
     if (site != 0 && is_new(ledger, site)) /* stacks that are known must not cost a walk */
-        set_total(ledger, site, total_depth(shadow, key->depth));
+        set_total(ledger, site, hl_shadow_total(shadow));
     return site;
 }
 

@@ -50,14 +50,16 @@ static hl_status make_file(const hl_rows *rows, size_t count, const hl_tracer_fa
 }
 
 /* A visitor of the ledger: make the file's content. Where there is no memory for both moments, there may be for the
- * peak alone. A process that is ending has no more use for a cache, whose memory is then as good for writing. */
+ * peak alone. A process that is ending has no more use for caches, whose memory is then as good for writing. */
 static hl_status make_content(hl_ledger *ledger, const hl_tracer_facts *facts, void *context)
 {
     content *made = context;
     hl_rows rows[2];
     size_t count = 0;
-    if (made->is_last)
+    if (made->is_last) {
         hl_cache_clear(&ledger->cache);
+        hl_spots_clear(&ledger->spots);
+    }
     if (hl_run_given.live)
         rows[count++] = hl_rows_of_ledger(ledger, HL_LIVE);
     if (hl_run_given.peak)

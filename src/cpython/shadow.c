@@ -1,4 +1,4 @@
-/* shadow.c: the shadow's memory. Its one operation is in shadow_sync.h, which each frames_3XX.c compiles. */
+/* shadow.c: the shadow's memory. Its operations are in shadow_sync.h, which each frames_3XX.c compiles. */
 
 #include "shadow.h"
 
@@ -8,8 +8,10 @@ enum { BELOW = 4096 };
 hl_status hl_shadow_open(hl_shadow *shadow, uint32_t window)
 {
     size_t page = hl_os_page(), room = (size_t)window + BELOW;
-    size_t bytes = room * (sizeof(hl_seen) + sizeof(hl_location_id) + sizeof(uint64_t)) + window * sizeof(void *);
-    *shadow = (hl_shadow){.window = window, .room = (uint32_t)room, .top = (uint32_t)room, .base_power = 1};
+    size_t each = sizeof(hl_seen) + sizeof(hl_context) + sizeof(hl_location_id) + sizeof(uint64_t);
+    size_t bytes = room * each + window * sizeof(void *) + (sizeof(uint32_t) << HL_SHADOW_PLACES_LOG2);
+    *shadow = (hl_shadow){
+        .anywhere = window == 1, .window = window, .room = (uint32_t)room, .top = (uint32_t)room, .base_power = 1};
     shadow->bytes = (bytes + page - 1) / page * page;
     char *memory = hl_os_map(shadow->bytes);
     if (memory == NULL)
@@ -18,6 +20,8 @@ hl_status hl_shadow_open(hl_shadow *shadow, uint32_t window)
     shadow->hashes = (uint64_t *)(void *)(shadow->seen + room);
     shadow->pending = (const void **)(void *)(shadow->hashes + room);
     shadow->locations = (hl_location_id *)(void *)(shadow->pending + window);
+    shadow->contexts = shadow->locations + room;
+    shadow->places = shadow->contexts + room;
     for (uint32_t i = 0; i < window; i++)
         shadow->base_power *= HL_STACK_BASE;
     return HL_OK;

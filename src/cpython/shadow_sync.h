@@ -4,34 +4,63 @@
 #ifndef HL_SHADOW_SYNC_H
 #define HL_SHADOW_SYNC_H
 
-/* No location yet. */
-enum { UNRESOLVED = 0 };
+#define UNKNOWN UINT32_MAX /* for `below` */
+
+/* Where the shadow would have a frame. */
+static inline uint32_t *place_of(const hl_shadow *shadow, const frame *f)
+{
+    return shadow->places + (((uintptr_t)f >> 3) * 0x9e3779b97f4a7c15u >> (64 - HL_SHADOW_PLACES_LOG2));
+}
 
 static inline void set_frame(hl_shadow *shadow, uint32_t at, const frame *f)
 {
     shadow->seen[at] = (hl_seen){.frame = f, .instruction = instruction_of(f)};
-    shadow->locations[at] = UNRESOLVED;
+    *place_of(shadow, f) = at;
 }
 
-/* Step 4, from the oldest change, `low`, to the top. */
-static inline bool resolve_from(hl_shadow *shadow, hl_ledger *ledger, uint32_t low)
+/* The frames up to `low` stand at other instructions than before. */
+static inline void unresolve(hl_shadow *shadow, uint32_t low)
 {
-    uint64_t hash = low + 1 == shadow->room ? 0 : shadow->hashes[low + 1];
+    if (shadow->resolved <= low)
+        shadow->resolved = low + 1;
+}
+
+/* Step 4, from the oldest frame with another caller, `low`, to the top. */
+static inline void find_contexts(hl_shadow *shadow, hl_ledger *ledger, uint32_t low)
+{
+    for (uint32_t i = low + 1; i-- > shadow->top;)
+        shadow->contexts[i] = hl_spots_call(&ledger->spots, shadow->contexts[i + 1], shadow->seen[i + 1].instruction);
+}
+
+static inline bool arrive(hl_shadow *shadow, hl_ledger *ledger)
+{
+    if (!shadow->anywhere) {
+        shadow->here = shadow->generation == 0 ? NULL : shadow->seen[shadow->top].frame;
+        hl_spots_set_callers(&ledger->spots, shadow->contexts[shadow->top]);
+    }
+    return true;
+}
+
+/* Step 5. */
+bool hl_shadow_resolve(hl_shadow *shadow, hl_ledger *ledger)
+{
+    uint32_t i = shadow->resolved;
+    if (i <= shadow->top)
+        return true;
+    uint64_t hash = i == shadow->room ? 0 : shadow->hashes[i];
     uint32_t generation = ledger->codes.generation;
     shadow->version++;
-    for (uint32_t i = low + 1; i-- > shadow->top;) {
-        hl_location_id *location = &shadow->locations[i];
-        if (*location == UNRESOLVED) {
-            *location = hl_codes_location(&ledger->codes, shadow->seen[i].instruction);
-            if (HL_UNLIKELY(*location == UNRESOLVED) &&
-                hl_resolve_location(ledger, shadow->seen[i].frame, location) != HL_OK) {
-                hl_shadow_forget(shadow);
-                return false;
-            }
+    while (i-- > shadow->top) {
+        hl_location_id location = hl_codes_location(&ledger->codes, shadow->seen[i].instruction);
+        if (HL_UNLIKELY(location == 0) && hl_resolve_location(ledger, shadow->seen[i].frame, &location) != HL_OK) {
+            hl_shadow_forget(shadow);
+            return false;
         }
-        hash = hash * HL_STACK_BASE + *location;
+        shadow->locations[i] = location;
+        hash = hash * HL_STACK_BASE + location;
         shadow->hashes[i] = hash;
     }
+    shadow->resolved = shadow->top;
     if (HL_UNLIKELY(generation != ledger->codes.generation)) {
         /* Learning one location has shown that another code object died unseen: its locations are gone. */
         hl_shadow_forget(shadow);
@@ -54,10 +83,10 @@ static bool walk_anew(hl_shadow *shadow, hl_ledger *ledger, const frame *f)
     uint32_t count = 0;
     for (; f != NULL && count < shadow->window; f = hl_frames_caller(f))
         shadow->pending[count++] = f;
-    shadow->rooted = f == NULL;
+    shadow->below = f == NULL ? 0 : UNKNOWN;
     shadow->generation = ledger->codes.generation;
     shadow->top = shadow->room - count;
-    shadow->sound = shadow->room;
+    shadow->sound = shadow->resolved = shadow->room;
     for (uint32_t i = 0; i < count; i++) {
         const frame *next = shadow->pending[i];
         set_frame(shadow, shadow->top + i, next);
@@ -65,40 +94,31 @@ static bool walk_anew(hl_shadow *shadow, hl_ledger *ledger, const frame *f)
         if (!is_lasting(next))
             hl_shadow_forget(shadow);
     }
-    return count > 0 && resolve_from(shadow, ledger, shadow->room - 1);
-}
-
-typedef enum { GONE, MOVED, SAME_LINE } movement;
-
-/* A frame that is checked stands at another instruction than before: mostly one of the same line, which changes nothing.
- * GONE: it is not the frame it was. */
-static __attribute__((noinline)) movement moved_on(hl_shadow *shadow, const hl_ledger *ledger, uint32_t at,
-                                                   const frame *f)
-{
-    if (is_shim(f) || !is_lasting(f))
-        return GONE;
-    hl_location_id before = shadow->locations[at];
-    set_frame(shadow, at, f);
-    shadow->locations[at] = hl_codes_location(&ledger->codes, instruction_of(f));
-    return shadow->locations[at] == before ? SAME_LINE : MOVED;
+    if (count == 0) {
+        shadow->here = NULL;
+        return false;
+    }
+    shadow->contexts[shadow->room - 1] = ledger->spots.root;
+    find_contexts(shadow, ledger, shadow->room - 2);
+    return arrive(shadow, ledger);
 }
 
 /* Step 2: check `need` frames from `top` on, or as many as it takes to come to one that is settled. Returns the oldest one
- * whose line has changed, `top - 1` if none has, or UINT32_MAX if these are not the frames that are there now. */
-static __attribute__((noinline)) uint32_t check(hl_shadow *shadow, const hl_ledger *ledger, uint32_t top, uint32_t need)
+ * that has moved on, `top - 1` if none has. Or UINT32_MAX if these are not the frames that are there now: then *last is the
+ * last that is, and has another caller; or UINT32_MAX where that cannot be said. */
+HL_INLINE uint32_t check(hl_shadow *shadow, uint32_t top, uint32_t need, uint32_t *last)
 {
     uint32_t have = shadow->room - top, count = need < have ? need : have, low = top - 1;
-    const hl_seen *seen = shadow->seen + top, *end = seen + count;
+    hl_seen *seen = shadow->seen + top, *end = seen + count;
     const frame *f = seen->frame;
-    bool sound = top + count <= shadow->sound && (count == need || shadow->rooted);
+    bool sound = top + count <= shadow->sound && (count == need || shadow->below == 0);
+    *last = UINT32_MAX;
     for (;;) {
         if (HL_UNLIKELY(instruction_of(f) != seen->instruction)) {
-            uint32_t at = (uint32_t)(seen - shadow->seen);
-            movement to = moved_on(shadow, ledger, at, f);
-            if (to == GONE)
+            if (is_shim(f) || !is_lasting(f))
                 return UINT32_MAX;
-            if (to == MOVED)
-                low = at;
+            seen->instruction = instruction_of(f);
+            low = (uint32_t)(seen - shadow->seen);
         }
         if (sound && is_settled(f))
             return low;
@@ -109,53 +129,117 @@ static __attribute__((noinline)) uint32_t check(hl_shadow *shadow, const hl_ledg
         /* Equal to what is compared below, but loaded from the shadow: the compiler must not know, or it goes on with the
          * frame's own link, and the processor waits for each link before it can load the next. */
         __asm__("" : "+r"(caller));
-        if (HL_UNLIKELY(f->previous != expected) && hl_frames_complete(f->previous) != expected)
+        if (HL_UNLIKELY(f->previous != expected) && hl_frames_complete(f->previous) != expected) {
+            *last = (uint32_t)(seen - 1 - shadow->seen);
             return UINT32_MAX;
+        }
         f = caller;
     }
-    if (count < need && !(shadow->rooted && hl_frames_caller(f) == NULL))
-        return UINT32_MAX;
+    if (top + count == shadow->room) {
+        bool rooted = hl_frames_caller(f) == NULL;
+        if (count < need && !(shadow->below == 0 && rooted))
+            return UINT32_MAX;
+        shadow->below = rooted ? 0 : UNKNOWN;
+    }
     shadow->sound = top + count;
     return low;
 }
 
-/* Make room on top by forgetting all but `keep` frames from `top` on. Returns the new top. */
-static uint32_t make_room(hl_shadow *shadow, uint32_t top, uint32_t keep)
+/* Make room on top by forgetting the oldest frames: half of what is kept for returns stays, so that this is rare. `fresh`
+ * frames are to be put on `top`. Returns the new top. */
+static uint32_t make_room(hl_shadow *shadow, uint32_t top, uint32_t fresh)
 {
-    uint32_t to = shadow->room - keep;
+    uint32_t keep = (shadow->room - shadow->window) / 2 + shadow->window - fresh, to = shadow->room - keep;
     memmove(shadow->seen + to, shadow->seen + top, keep * sizeof *shadow->seen);
-    memmove(shadow->locations + to, shadow->locations + top, keep * sizeof *shadow->locations);
-    shadow->rooted = shadow->rooted && to == top;
-    shadow->sound = shadow->room;
+    for (uint32_t i = to; i < shadow->room; i++)
+        *place_of(shadow, shadow->seen[i].frame) = i;
+    memmove(shadow->contexts + to, shadow->contexts + top, keep * sizeof *shadow->contexts);
+    if (shadow->below != UNKNOWN)
+        shadow->below += to - top;
+    shadow->sound = shadow->sound - top < keep ? shadow->sound + (to - top) : shadow->room;
+    shadow->resolved = shadow->room;
     return to;
 }
 
-/* With a window of one frame there is nothing below to check. */
-static inline bool sync_one(hl_shadow *shadow, hl_ledger *ledger, const frame *f)
+static uint32_t callers_of(const frame *f, uint32_t most)
 {
-    uint32_t at = shadow->room - 1;
-    shadow->top = at;
-    set_frame(shadow, at, f);
-    if (!is_lasting(f))
-        hl_shadow_forget(shadow);
-    return resolve_from(shadow, ledger, at);
+    uint32_t count = 0;
+    while (count < most && (f = hl_frames_caller(f)) != NULL)
+        count++;
+    return count;
 }
 
-/* Step 1, for one frame: does the shadow have it? `top` moves past what cannot be a caller of it, to the frame itself if it
- * is there, or to `room` if nothing is left. Frames of generators lie in the heap, out of order: a few in a row are passed
- * over. */
-static inline bool find_frame(const hl_shadow *shadow, const frame *f, uint32_t *top)
+uint32_t hl_shadow_total(hl_shadow *shadow)
 {
-    enum { IN_A_ROW = 4 };
-    uint32_t at = *top;
-    if (f->owner != FRAME_OWNED_BY_GENERATOR)
-        while (at < shadow->room && (uintptr_t)shadow->seen[at].frame > (uintptr_t)f)
-            at++;
-    *top = at;
-    for (uint32_t end = at + IN_A_ROW; at < end && at < shadow->room; at++) {
-        if (shadow->seen[at].frame == f) {
-            *top = at;
+    enum { MOST_TOTAL = UINT16_MAX };
+    uint32_t depth = hl_shadow_depth(shadow);
+    if (shadow->sound < shadow->room) /* what lies below the window may be of another stack */
+        return depth + callers_of(shadow->seen[shadow->top + depth - 1].frame, MOST_TOTAL - depth);
+    if (shadow->below == UNKNOWN)
+        shadow->below = callers_of(shadow->seen[shadow->room - 1].frame, MOST_TOTAL);
+    uint32_t total = shadow->room - shadow->top + shadow->below;
+    return total < MOST_TOTAL ? total : MOST_TOTAL;
+}
+
+/* With a window of one frame there is nothing below to check. */
+static inline bool sync_one(hl_shadow *shadow, const frame *f)
+{
+    shadow->top = shadow->room - 1;
+    shadow->resolved = shadow->room;
+    shadow->below = UNKNOWN;
+    set_frame(shadow, shadow->top, f);
+    if (!is_lasting(f))
+        hl_shadow_forget(shadow);
+    return true;
+}
+
+/* Step 1, for one frame: where does the shadow have it, from `from` on? UINT32_MAX: nowhere, or its place was lost to
+ * another one. */
+static inline uint32_t find_frame(const hl_shadow *shadow, const frame *f, uint32_t from)
+{
+    uint32_t at = *place_of(shadow, f);
+    return at >= from && at < shadow->room && shadow->seen[at].frame == f ? at : UINT32_MAX;
+}
+
+/* A frame that is new, or as good as new, waits to be put on top. False: so many are not worth it. */
+static inline bool put_off(hl_shadow *shadow, const frame *f, uint32_t *fresh)
+{
+    if (*fresh + 1 >= shadow->window || !is_lasting(f))
+        return false;
+    shadow->pending[(*fresh)++] = f;
+    return true;
+}
+
+/* What the shadow and the stack have in common. */
+typedef struct {
+    uint32_t top;   /* the newest frame */
+    uint32_t low;   /* the oldest one that has moved on; top - 1: none */
+    uint32_t fresh; /* how many frames are to be put on top */
+} common;
+
+/* Steps 1 and 2. False: nothing that helps. */
+HL_INLINE bool find_common(hl_shadow *shadow, const frame *f, common *found)
+{
+    uint32_t from = shadow->top, fresh = 0;
+    for (; f != NULL; f = hl_frames_caller(f)) {
+        uint32_t top = find_frame(shadow, f, from), last;
+        if (top == UINT32_MAX) {
+            if (!put_off(shadow, f, &fresh))
+                return false;
+            continue;
+        }
+        uint32_t low = check(shadow, top, shadow->window - fresh, &last);
+        if (HL_LIKELY(low != UINT32_MAX)) {
+            *found = (common){.top = top, .low = low, .fresh = fresh};
             return true;
+        }
+        if (last == UINT32_MAX)
+            return false;
+        /* A generator was called by another frame this time: it and what it has called are as good as new. */
+        for (from = last + 1; top < from; top++) {
+            f = shadow->seen[top].frame;
+            if (!put_off(shadow, f, &fresh))
+                return false;
         }
     }
     return false;
@@ -163,51 +247,30 @@ static inline bool find_frame(const hl_shadow *shadow, const frame *f, uint32_t 
 
 bool hl_shadow_sync(hl_shadow *shadow, hl_ledger *ledger, const void *current)
 {
-    const frame *f = current;
+    const frame *f = hl_frames_complete(current);
     bool valid = shadow->generation == ledger->codes.generation; /* else an instruction may have another meaning now */
-    if (HL_LIKELY(f != NULL && valid && !hl_shadow_empty(shadow) &&
-                  instruction_of(f) == shadow->seen[shadow->top].instruction)) {
-        /* At an instruction that was found complete. */
-        if (shadow->window == 1) {
-            shadow->seen[shadow->top].frame = f;
-            return true;
-        }
-        if (f == shadow->seen[shadow->top].frame && is_settled(f))
-            return true;
-    } else {
-        f = hl_frames_complete(f);
-        if (HL_UNLIKELY(f == NULL || !valid))
-            return walk_anew(shadow, ledger, f);
-        if (shadow->window == 1)
-            return sync_one(shadow, ledger, f);
-    }
-    const frame *newest = f;
-    /* Step 1. */
-    uint32_t top = shadow->top, fresh = 0;
-    while (!find_frame(shadow, f, &top)) {
-        if (top == shadow->room || fresh + 1 == shadow->window || !is_lasting(f))
-            return walk_anew(shadow, ledger, newest);
-        shadow->pending[fresh++] = f;
-        f = hl_frames_caller(f);
-        if (f == NULL)
-            return walk_anew(shadow, ledger, newest);
-    }
-    uint32_t low = check(shadow, ledger, top, shadow->window - fresh);
-    if (HL_UNLIKELY(low == UINT32_MAX))
-        return walk_anew(shadow, ledger, newest);
-    if (low + 1 == top && fresh == 0 && top == shadow->top)
-        return true; /* the same stack again */
+    if (HL_UNLIKELY(hl_spots_begin_again(&ledger->spots) || f == NULL || !valid))
+        return walk_anew(shadow, ledger, f);
+    if (shadow->anywhere)
+        return sync_one(shadow, f);
+    common found;
+    if (HL_UNLIKELY(!find_common(shadow, f, &found)))
+        return walk_anew(shadow, ledger, f);
+    unresolve(shadow, found.low);
     /* Step 3. */
-    if (HL_UNLIKELY(fresh >= top)) { /* place 0 stays free: the place before `top` is one too */
-        top = make_room(shadow, top, shadow->window - fresh);
-        low = shadow->room - 1;
+    if (HL_UNLIKELY(found.fresh >= found.top)) { /* place 0 stays free: the place before `top` is one too */
+        uint32_t to = make_room(shadow, found.top, found.fresh);
+        found.low += to - found.top;
+        found.top = to;
     }
-    while (fresh > 0) {
-        set_frame(shadow, --top, shadow->pending[--fresh]);
-        settle(shadow->pending[fresh]);
+    uint32_t moved = found.low > found.top ? found.low : found.top; /* or has not, but calls another frame now */
+    for (shadow->top = found.top; found.fresh > 0;) {
+        const frame *next = shadow->pending[--found.fresh];
+        set_frame(shadow, --shadow->top, next);
+        settle(next);
     }
-    shadow->top = top;
-    return resolve_from(shadow, ledger, low);
+    find_contexts(shadow, ledger, moved - 1);
+    return arrive(shadow, ledger);
 }
 
 #endif

@@ -6,7 +6,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-__thread PyThreadState *const *hl_state_place;
+static PyThreadState *const nobody;
+__thread PyThreadState *const *hl_state_place = &nobody;
 
 /* A thread-local variable as the dynamic linker knows it: the argument of __tls_get_addr in the systems' ABIs. */
 typedef struct {
@@ -18,6 +19,14 @@ extern void *__tls_get_addr(variable *which); /* as in the ABI; no header declar
 
 static variable found;
 static _Atomic bool is_found; /* and then `found` does not change any more */
+
+/* Variables that may be the one. */
+enum { MOST_CANDIDATES = 8 };
+typedef struct {
+    const void *state; /* what it holds */
+    size_t count;
+    variable which[MOST_CANDIDATES];
+} candidates;
 
 static bool has_interpreter(const struct dl_phdr_info *object)
 {
@@ -38,31 +47,50 @@ static size_t thread_local_bytes(const struct dl_phdr_info *object)
     return 0;
 }
 
-static int search(struct dl_phdr_info *object, size_t size, void *state)
+static int search(struct dl_phdr_info *object, size_t size, void *context)
 {
+    candidates *some = context;
     (void)size;
     if (!has_interpreter(object))
         return 0;
     void *const *words = object->dlpi_tls_data;
-    size_t count = thread_local_bytes(object) / sizeof *words, matches = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (words[i] == state) {
-            found = (variable){.module = object->dlpi_tls_modid, .offset = i * sizeof *words};
-            matches++;
-        }
-    }
-    atomic_store_explicit(&is_found, matches == 1, memory_order_release);
+    size_t count = thread_local_bytes(object) / sizeof *words;
+    for (size_t i = 0; i < count && some->count < MOST_CANDIDATES; i++)
+        if (words[i] == some->state)
+            some->which[some->count++] = (variable){.module = object->dlpi_tls_modid, .offset = i * sizeof *words};
     return 1;
+}
+
+/* Keep those that are empty while the thread has no GIL. */
+static void tell_apart(candidates *some)
+{
+    size_t kept = 0;
+    PyThreadState *thread = PyEval_SaveThread();
+    for (size_t i = 0; i < some->count; i++)
+        if (*(void **)__tls_get_addr(&some->which[i]) == NULL)
+            some->which[kept++] = some->which[i];
+    PyEval_RestoreThread(thread);
+    some->count = kept;
 }
 
 void hl_state_find_place(void)
 {
-    if (!atomic_load_explicit(&is_found, memory_order_acquire))
-        dl_iterate_phdr(search, PyThreadState_Get());
+    if (atomic_load_explicit(&is_found, memory_order_acquire))
+        return;
+    candidates some = {.state = PyThreadState_Get()};
+    dl_iterate_phdr(search, &some);
+    if (some.count > 1)
+        tell_apart(&some);
+    if (some.count != 1)
+        return;
+    found = some.which[0];
+    atomic_store_explicit(&is_found, true, memory_order_release);
 }
 
 PyThreadState *hl_state_ask(void)
 {
+    if (hl_state_place != &nobody)
+        return NULL; /* the thread has no GIL */
     if (atomic_load_explicit(&is_found, memory_order_acquire)) {
         variable which = found;
         hl_state_place = __tls_get_addr(&which);

@@ -315,7 +315,8 @@ static void measure(hl_tracer_bytes *bytes)
         bytes->map = hl_map_memory(&ledger->map) + hl_table_memory(&ledger->side);
         bytes->sites = hl_sites_memory(&ledger->sites);
         bytes->names = hl_book_memory(ledger->book);
-        bytes->caches = hl_codes_memory(&ledger->codes) + hl_cache_memory(&ledger->cache) + hl_hooks_shadow.bytes;
+        bytes->caches = hl_codes_memory(&ledger->codes) + hl_cache_memory(&ledger->cache) +
+                        hl_spots_memory(&ledger->spots) + hl_hooks_shadow.bytes;
     }
 }
 

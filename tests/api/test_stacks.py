@@ -214,6 +214,29 @@ def test_totals(seed, limit):
     assert walker.depths.items() <= totals().items()
 
 
+@pytest.mark.parametrize("limit", [2, 25, 3000])
+def test_totals_of_stacks_deeper_than_what_is_kept_of_them(limit):
+    counter = Counter(0, limit, 1000)
+
+    def down(depth):
+        if depth % 97 == 0:
+            counter.check()
+        if depth > 0:
+            down(depth - 1)
+        if depth % 89 == 0:
+            counter.check()
+
+    recursion = sys.getrecursionlimit()
+    sys.setrecursionlimit(12_000)
+    try:
+        heapledger.start(limit)
+        for depth in (9_000, 50, 9_000, 4_000):
+            down(depth)
+        assert counter.depths.items() <= totals().items()
+    finally:
+        sys.setrecursionlimit(recursion)
+
+
 def test_totals_of_threads():
     walkers = [Counter(seed, 3, 1000) for seed in range(3)]
     heapledger.start(3)

@@ -344,61 +344,6 @@ static void a_guess_must_be_right(void)
     hl_ledger_close(ledger);
 }
 
-static bool a_code_object_dies(hl_ledger *ledger)
-{
-    enum { CODE = 0x7f000000 };
-    hl_code_id code;
-    hl_string_id file = 0, name = 0;
-    if (hl_book_string(ledger->book, "f", 1, &file) != HL_OK || hl_book_string(ledger->book, "n", 1, &name) != HL_OK ||
-        hl_codes_add(&ledger->codes, ledger->book, CODE, file, name, &code) != HL_OK)
-        return false;
-    hl_codes_forget(&ledger->codes, ledger->book, CODE);
-    return true;
-}
-
-/* A spot is void once a code object has died, or its site was reclaimed. */
-static void a_spot_is_void_in_another_round(void)
-{
-    hl_ledger ledger;
-    CHECK_OR_RETURN(hl_ledger_open(&ledger, 1, 1) == HL_OK);
-    hl_cache *cache = &ledger.cache;
-    const hl_sites *sites = &ledger.sites;
-    uint32_t *round = &ledger.codes.round, first = *round;
-    enum { AT = 0x7f001230, SIZE = 48 };
-    hl_site_id site = site_of(&ledger, 1, SIZE, 0);
-    CHECK_OR_RETURN(site != 0);
-    CHECK_EQUAL(hl_cache_find_spot(cache, sites, AT, SIZE, *round), 0);
-    hl_cache_put_spot(cache, sites, AT, SIZE, round, site);
-    CHECK_EQUAL(hl_cache_find_spot(cache, sites, AT, SIZE, *round), site);
-    CHECK_EQUAL(hl_cache_find_spot(cache, sites, AT + 2, SIZE, *round), 0);
-    CHECK_EQUAL(hl_cache_find_spot(cache, sites, AT, SIZE + 1, *round), 0);
-    CHECK_EQUAL(hl_cache_find_spot(cache, sites, AT, SIZE + (1 << 16), *round), 0); /* the same key */
-    hl_sites_at(sites, site)->life++;
-    CHECK_EQUAL(hl_cache_find_spot(cache, sites, AT, SIZE, *round), 0);
-    hl_sites_at(sites, site)->life--;
-    int rounds = 0;
-    do { /* until the round comes again */
-        CHECK_OR_RETURN(a_code_object_dies(&ledger));
-        CHECK_OR_RETURN(hl_cache_find_spot(cache, sites, AT, SIZE, *round) == 0);
-        hl_cache_put_spot(cache, sites, AT + 2, SIZE, round, site);
-        CHECK_OR_RETURN(hl_cache_find_spot(cache, sites, AT + 2, SIZE, *round) == site);
-        CHECK_OR_RETURN(hl_cache_find_spot(cache, sites, AT, SIZE, *round) == 0);
-        rounds++;
-    } while (*round != first);
-    CHECK_EQUAL(rounds, (1 << 16) - 1);
-    /* Several may die before the next spot is put, also when all rounds have been. */
-    hl_cache_put_spot(cache, sites, AT, SIZE, round, site);
-    *round = UINT32_MAX / HL_CODES_ROUND * HL_CODES_ROUND;
-    for (int i = 0; i < 3; i++) {
-        CHECK_OR_RETURN(a_code_object_dies(&ledger));
-        CHECK_EQUAL(hl_cache_find_spot(cache, sites, AT, SIZE, *round), 0);
-    }
-    hl_cache_put_spot(cache, sites, AT + 2, SIZE, round, site);
-    CHECK_EQUAL(*round, first);
-    CHECK_EQUAL(hl_cache_find_spot(cache, sites, AT, SIZE, *round), 0);
-    hl_ledger_close(&ledger);
-}
-
 /* A site that has had as many lives as there are numbers for is not reclaimed any more. */
 static void a_last_life_does_not_end(void)
 {
@@ -483,5 +428,5 @@ CHECK_MAIN(TEST(random_histories_agree_with_the_model), TEST(failing_memory_only
            TEST(a_snapshot_keeps_what_it_names), TEST(a_dead_code_object_is_forgotten),
            TEST(the_cache_compares_whole_keys), TEST(the_cache_grows_when_it_would_help),
            TEST(neighbouring_lines_do_not_drive_each_other_out), TEST(temporaries_keep_their_sites),
-           TEST(a_guess_must_be_right), TEST(a_spot_is_void_in_another_round), TEST(a_last_life_does_not_end),
-           TEST(inherited_blocks_are_told_apart), TEST(the_validator_sees_each_broken_invariant))
+           TEST(a_guess_must_be_right), TEST(a_last_life_does_not_end), TEST(inherited_blocks_are_told_apart),
+           TEST(the_validator_sees_each_broken_invariant))

@@ -1,0 +1,125 @@
+/* spots.c: see spots.h. */
+
+#include "spots.h"
+
+/* 4,096 spots, 96 KB, or four times as many. More would be far away for the processor, and where there are more stacks than
+ * these, following the order of the sites is faster (hl_ledger_guess). */
+enum { FEWEST = 12, MOST = 14, STEP = 2 };
+
+enum { FIRST = 1 };
+
+/* So many numbers are left when they begin again: more than one look at a stack, or all code objects that die between two,
+ * can take. */
+#define LEFT (UINT32_C(1) << 24)
+
+static void begin(hl_spots *spots)
+{
+    spots->root = spots->last = FIRST;
+    hl_spots_set_callers(spots, FIRST);
+}
+
+static uint32_t log2_of(const hl_spots *spots)
+{
+    return 64u - spots->spots_shift;
+}
+
+static size_t spot_bytes(uint32_t log2)
+{
+    return sizeof(hl_spot) << log2;
+}
+
+static size_t call_bytes(uint32_t log2)
+{
+    return sizeof(hl_call) << (log2 - 1);
+}
+
+/* Tables of another size, empty, in place of those there are, if memory can be had. */
+static bool set_size(hl_spots *spots, uint32_t log2, bool alone)
+{
+    hl_spot *made = hl_os_map(spot_bytes(log2));
+    hl_call *calls = alone ? NULL : hl_os_map(call_bytes(log2));
+    if (made == NULL || (calls == NULL && !alone)) {
+        if (made != NULL)
+            hl_os_unmap(made, spot_bytes(log2));
+        if (calls != NULL)
+            hl_os_unmap(calls, call_bytes(log2));
+        return false;
+    }
+    hl_spots was = *spots;
+    if (was.spots != NULL)
+        hl_os_unmap(was.spots, spot_bytes(log2_of(&was)));
+    if (was.calls != NULL)
+        hl_os_unmap(was.calls, call_bytes(log2_of(&was)));
+    spots->spots = made;
+    spots->calls = calls;
+    spots->spots_shift = (uint8_t)(64 - log2);
+    spots->calls_shift = (uint8_t)(64 - (log2 - 1));
+    return true;
+}
+
+hl_status hl_spots_open(hl_spots *spots, bool alone)
+{
+    *spots = (hl_spots){0};
+    begin(spots);
+    return set_size(spots, FEWEST, alone) ? HL_OK : HL_NO_MEMORY;
+}
+
+void hl_spots_close(hl_spots *spots)
+{
+    if (spots->spots != NULL)
+        hl_os_unmap(spots->spots, spot_bytes(log2_of(spots)));
+    if (spots->calls != NULL)
+        hl_os_unmap(spots->calls, call_bytes(log2_of(spots)));
+    *spots = (hl_spots){0};
+}
+
+void hl_spots_clear(hl_spots *spots)
+{
+    hl_os_discard(spots->spots, spot_bytes(log2_of(spots)));
+    if (spots->calls != NULL)
+        hl_os_discard(spots->calls, call_bytes(log2_of(spots)));
+}
+
+size_t hl_spots_memory(const hl_spots *spots)
+{
+    size_t calls = spots->calls == NULL ? 0 : hl_os_resident(spots->calls, call_bytes(log2_of(spots)));
+    return hl_os_resident(spots->spots, spot_bytes(log2_of(spots))) + calls;
+}
+
+static void resize(hl_spots *spots, uint32_t log2)
+{
+    spots->missed = 0;
+    (void)set_size(spots, log2, spots->calls == NULL);
+}
+
+void hl_spots_miss(hl_spots *spots, size_t sites)
+{
+    uint32_t log2 = log2_of(spots), places = UINT32_C(1) << log2;
+    if (HL_UNLIKELY(sites >= places && ++spots->missed >= places / 2 && log2 < MOST))
+        resize(spots, log2 + STEP);
+}
+
+void hl_spots_shrink(hl_spots *spots, size_t sites)
+{
+    uint32_t log2 = log2_of(spots);
+    while (log2 > FEWEST && sites <= (size_t)1 << log2 >> (STEP + 1)) /* it has room for twice as many then */
+        log2 -= STEP;
+    if (log2 != log2_of(spots))
+        resize(spots, log2);
+}
+
+void hl_spots_void(hl_spots *spots)
+{
+    spots->root = ++spots->last;
+    if (spots->calls == NULL)
+        hl_spots_set_callers(spots, spots->root);
+}
+
+bool hl_spots_begin_again(hl_spots *spots)
+{
+    if (HL_LIKELY(spots->last < UINT32_MAX - LEFT))
+        return false;
+    hl_spots_clear(spots);
+    begin(spots);
+    return true;
+}

@@ -1,0 +1,123 @@
+/* spots.h: from where the program is and a size to the site, at one look.
+ *
+ * A spot knows the site of blocks of one size that one instruction allocates, called from one context. A context is a
+ * number for the callers of a frame, each at its instruction; equal numbers mean equal callers. So neither the callers'
+ * locations nor a hash of them is looked at when blocks are allocated again where blocks were allocated before.
+ *
+ *     context of a frame's callers + the frame's instruction   ->  context of what it calls     (calls)
+ *     context of a frame's callers + the frame's instruction
+ *         + the size of a block                                ->  site                         (spots)
+ *
+ * Both are tables in which the last comer has the place. They grow where there are more sites than places and they are the
+ * worse for it: sites that a spot could have known were looked for by other ways. Most programs have their sites from
+ * imports, and never ask again. Larger tables begin empty: filling them again is spread over the misses to come, where
+ * moving what they have would be a pause. So do the smaller ones when most sites are gone.
+ * A call that has lost its place gets another number when it comes
+ * again: numbers are never given to anything else, so what bears the old one is found no more, and that is all. A frame
+ * with no caller, or none that counts (a frame limit of 1), has the context `root`.
+ *
+ * When a code object dies, its instructions may come back with another meaning. Then `root` becomes another number, and
+ * whoever keeps contexts (shadow.h) must find them anew. A spot is also void when its site was reclaimed (`life`).
+ *
+ * Threading: the ledger's lock.
+ */
+#ifndef HL_SPOTS_H
+#define HL_SPOTS_H
+
+#include "sites.h"
+
+typedef uint32_t hl_context; /* 0: none */
+
+typedef struct {
+    uintptr_t instruction;
+    hl_context from; /* the callers of the frame that calls */
+    hl_context to;   /* the callers of the frame that is called; 0: an empty place */
+} hl_call;
+
+typedef struct {
+    uint64_t key;    /* of instruction and size: see hl_spots_key */
+    uint64_t stamp;  /* the context in the upper half, the site's life in the lower */
+    hl_site_id site; /* 0: an empty place */
+} hl_spot;
+
+typedef struct {
+    hl_spot *spots;
+    hl_call *calls;      /* half as many; NULL: the frame limit is 1 */
+    uint64_t callers;    /* the context of the frame that the program is in, in the upper half */
+    uint8_t spots_shift; /* 64 less the logarithm of their number, which leaves a place's number of a hash */
+    uint8_t calls_shift;
+    uint32_t missed; /* how often a site was there and no spot knew it, since there are so many */
+    hl_context root;
+    hl_context last; /* that was given to anything */
+} hl_spots;
+
+/* `alone`: the frame limit is 1. */
+hl_status hl_spots_open(hl_spots *spots, bool alone) HL_MUST_USE;
+void hl_spots_close(hl_spots *spots);
+/* Forget all spots and calls. Contexts stay what they are. */
+void hl_spots_clear(hl_spots *spots);
+size_t hl_spots_memory(const hl_spots *spots);
+
+/* No spot knew one of `sites` sites, though it is not new: grow if it is time, as far as memory can be had. */
+void hl_spots_miss(hl_spots *spots, size_t sites);
+/* There are only `sites` sites any more: give memory back that is too much for them. */
+void hl_spots_shrink(hl_spots *spots, size_t sites);
+
+/* A code object has died. */
+void hl_spots_void(hl_spots *spots);
+
+/* Numbers are about to run out: then begin with the first again. To be asked before contexts are found; true: those that
+ * somebody keeps are void. */
+bool hl_spots_begin_again(hl_spots *spots);
+
+/* The program is in a frame with this context now. */
+static inline void hl_spots_set_callers(hl_spots *spots, hl_context context)
+{
+    spots->callers = (uint64_t)context << 32;
+}
+
+/* The context of what a frame calls at `instruction`; `from` is its own. */
+static inline hl_context hl_spots_call(hl_spots *spots, hl_context from, uintptr_t instruction)
+{
+    uint64_t hash = (instruction + ((uint64_t)from << 32)) * 0x9e3779b97f4a7c15u;
+    hl_call *call = spots->calls + (hash >> spots->calls_shift);
+    if (HL_UNLIKELY(call->instruction != instruction || call->from != from))
+        *call = (hl_call){.instruction = instruction, .from = from, .to = ++spots->last};
+    return call->to;
+}
+
+/* Of blocks of one size, no two instructions have the same key: an address has 48 bits. */
+static inline uint64_t hl_spots_key(uintptr_t instruction, uint64_t size)
+{
+    return instruction + (size << 48);
+}
+
+static inline hl_spot *hl_spots_place(const hl_spots *spots, uint64_t key)
+{
+    return spots->spots + (((key + spots->callers) * 0x9e3779b97f4a7c15u) >> spots->spots_shift);
+}
+
+/* The site of a block of `size` bytes allocated at `instruction` of the frame that the program is in. 0: not known. */
+HL_INLINE hl_site_id hl_spots_find(const hl_spots *spots, const hl_sites *sites, uintptr_t instruction, uint64_t size)
+{
+    uint64_t key = hl_spots_key(instruction, size);
+    const hl_spot *spot = hl_spots_place(spots, key);
+    if (HL_UNLIKELY(spot->key != key))
+        return 0;
+    const hl_site *site = hl_sites_at(sites, spot->site);
+    if (HL_UNLIKELY(site->size != size || spot->stamp != (spots->callers | site->life)))
+        return 0;
+    if (spot->site == 0)
+        __builtin_unreachable(); /* so that nobody asks again */
+    return spot->site;
+}
+
+static inline void hl_spots_put(hl_spots *spots, const hl_sites *sites, uintptr_t instruction, uint64_t size,
+                                hl_site_id site)
+{
+    uint64_t key = hl_spots_key(instruction, size);
+    *hl_spots_place(spots, key) =
+        (hl_spot){.key = key, .stamp = spots->callers | hl_sites_at(sites, site)->life, .site = site};
+}
+
+#endif
