@@ -17,7 +17,7 @@ static size_t slots_bytes(uint32_t shift)
 
 hl_status hl_map_open(hl_map *map)
 {
-    *map = (hl_map){0};
+    *map = (hl_map){.near = HL_MAP_LEAVES};
     map->leaves = hl_os_map(ROOT_BYTES);
     if (map->leaves == NULL)
         return HL_NO_MEMORY;
@@ -76,6 +76,8 @@ static uint64_t *prepare(hl_map *map, uintptr_t address, uint32_t shift)
             return NULL;
         map->used[map->used_leaves++] = (uint32_t)(address >> HL_MAP_LEAF_SHIFT);
     }
+    map->near = address >> HL_MAP_LEAF_SHIFT;
+    map->near_pages = *leaf;
     uint64_t *page = hl_map_page(map, address);
     if (*page != 0 && hl_map_shift(*page) <= shift)
         return page;

@@ -22,6 +22,8 @@
  * Addresses that do not fit (not a multiple of 8, above 48 bits) belong in the side table: see hl_map_takes. The path of
  * every allocation deals with multiples of 16 only: see hl_map_plain_leaf.
  *
+ * Most blocks of a program are in one leaf, which is remembered: then the lookup begins with the page.
+ *
  * A page whose last block goes keeps its array for a while: the last 64 pages to become empty wait in a queue.
  *
  * Threading: the ledger's lock.
@@ -54,6 +56,8 @@ enum {
 };
 
 typedef struct {
+    uint64_t near;                 /* the leaf in which a page was last made ready: most blocks are there */
+    uint64_t *near_pages;          /* its pages; NULL: there is none */
     uint64_t **leaves;             /* HL_MAP_LEAVES */
     uint32_t *used;                /* which of them exist: looking would bring a megabyte of zeros into memory */
     uint32_t used_leaves;          /* how many */
@@ -106,6 +110,18 @@ static inline uint64_t *hl_map_page_of(const hl_map *map, uint64_t leaf_index, u
 {
     uint64_t *leaf = map->leaves[leaf_index];
     return leaf == NULL ? NULL : leaf + ((address >> HL_MAP_PAGE_SHIFT) & (HL_MAP_PAGES_PER_LEAF - 1));
+}
+
+/* The same for the number that hl_map_plain_leaf gives: NULL, too, if the address is not plain. */
+HL_INLINE uint64_t *hl_map_plain_page(const hl_map *map, uint64_t leaf_index, uintptr_t address)
+{
+    if (HL_LIKELY(leaf_index == map->near)) {
+        uint64_t *page = map->near_pages + ((address >> HL_MAP_PAGE_SHIFT) & (HL_MAP_PAGES_PER_LEAF - 1));
+        if (page == NULL)
+            __builtin_unreachable(); /* so that nobody asks again */
+        return page;
+    }
+    return leaf_index < HL_MAP_LEAVES ? hl_map_page_of(map, leaf_index, address) : NULL;
 }
 
 static inline uint64_t *hl_map_page(const hl_map *map, uintptr_t address)
@@ -161,12 +177,10 @@ typedef struct {
 HL_INLINE bool hl_map_put_quickly(hl_map *map, uintptr_t address, uint8_t cut, uint32_t site)
 {
     uint64_t leaf = hl_map_plain_leaf(address);
-    if (HL_UNLIKELY(leaf >= HL_MAP_LEAVES))
-        return false;
-    address = hl_map_plain(address);
-    uint64_t *page = hl_map_page_of(map, leaf, address);
+    uint64_t *page = hl_map_plain_page(map, leaf, address);
     if (HL_UNLIKELY(page == NULL))
         return false;
+    address = hl_map_plain(address);
     uint64_t descriptor = *page;
     if (HL_UNLIKELY(descriptor == 0 || hl_map_shift(descriptor) > cut))
         return false;
@@ -205,12 +219,10 @@ typedef struct {
 HL_INLINE bool hl_map_look(const hl_map *map, uintptr_t address, hl_map_place *place)
 {
     uint64_t leaf = hl_map_plain_leaf(address);
-    if (HL_UNLIKELY(leaf >= HL_MAP_LEAVES))
-        return false;
-    address = hl_map_plain(address);
-    uint64_t *page = hl_map_page_of(map, leaf, address);
+    uint64_t *page = hl_map_plain_page(map, leaf, address);
     if (HL_UNLIKELY(page == NULL))
         return false;
+    address = hl_map_plain(address);
     uint64_t descriptor = *page;
     if (HL_UNLIKELY((descriptor & (HL_MAP_QUEUED | (HL_MAP_LIVE_MASK & ~HL_MAP_ONE_LIVE))) == 0))
         return false;

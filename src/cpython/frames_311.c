@@ -5,6 +5,7 @@
 
 #include <internal/pycore_frame.h>
 #include <internal/pycore_object.h>
+#include <internal/pycore_pystate.h>
 
 #include "resolve.h"
 #include "shadow.h"
@@ -39,7 +40,7 @@ void hl_frames_prepare(void)
 bool hl_frames_here(bool attached, PyThreadState **thread)
 {
     /* One GIL for all interpreters; the "current" state is its holder's, not necessarily the caller's. */
-    PyThreadState *holder = _PyThreadState_UncheckedGet();
+    PyThreadState *holder = _PyThreadState_GET();
     *thread = attached || holder == hl_frames_detached() ? holder : NULL;
     return *thread != NULL;
 }
