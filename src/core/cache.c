@@ -4,7 +4,7 @@
 
 /* From 2,048 places, 128 KB, to half a million, each step four times the one before; from 2 MB on it is far away. With a
  * frame limit of 1, where spots answer for all but new sites, it is smaller, and stays so. */
-enum { SMALL = 10, SMALLEST = 11, STEP = 2, FAR = 15, LARGEST = 19 };
+enum { SMALL = 8, SMALLEST = 11, STEP = 2, FAR = 15, LARGEST = 19 };
 
 static size_t bytes_of(uint32_t log2)
 {

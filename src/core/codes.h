@@ -34,7 +34,7 @@ typedef struct {
     hl_location_id location;
 } hl_recent;
 
-enum { HL_CODES_RECENT_LOG2 = 12 };
+enum { HL_CODES_RECENT_LOG2 = 10 };
 
 typedef struct {
     hl_table codes;

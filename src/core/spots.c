@@ -20,7 +20,7 @@ static void begin(hl_spots *spots)
 
 static uint32_t log2_of(const hl_spots *spots)
 {
-    return 64u - spots->spots_shift;
+    return 64u - spots->shift;
 }
 
 static size_t spot_bytes(uint32_t log2)
@@ -30,7 +30,7 @@ static size_t spot_bytes(uint32_t log2)
 
 static size_t call_bytes(uint32_t log2)
 {
-    return sizeof(hl_call) << (log2 - 1);
+    return sizeof(hl_call) << log2;
 }
 
 /* Tables of another size, empty, in place of those there are, if memory can be had. */
@@ -52,8 +52,7 @@ static bool set_size(hl_spots *spots, uint32_t log2, bool alone)
         hl_os_unmap(was.calls, call_bytes(log2_of(&was)));
     spots->spots = made;
     spots->calls = calls;
-    spots->spots_shift = (uint8_t)(64 - log2);
-    spots->calls_shift = (uint8_t)(64 - (log2 - 1));
+    spots->shift = (uint8_t)(64 - log2);
     return true;
 }
 

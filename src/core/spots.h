@@ -42,10 +42,9 @@ typedef struct {
 
 typedef struct {
     hl_spot *spots;
-    hl_call *calls;      /* half as many; NULL: the frame limit is 1 */
-    uint64_t callers;    /* the context of the frame that the program is in, in the upper half */
-    uint8_t spots_shift; /* 64 less the logarithm of their number, which leaves a place's number of a hash */
-    uint8_t calls_shift;
+    hl_call *calls;   /* as many; NULL: the frame limit is 1 */
+    uint64_t callers; /* the context of the frame that the program is in, in the upper half */
+    uint8_t shift;    /* 64 less the logarithm of their number: what it leaves of a hash is the number of a place */
     uint32_t missed; /* how often a site was there and no spot knew it, since there are so many */
     hl_context root;
     hl_context last; /* that was given to anything */
@@ -80,7 +79,7 @@ static inline void hl_spots_set_callers(hl_spots *spots, hl_context context)
 static inline hl_context hl_spots_call(hl_spots *spots, hl_context from, uintptr_t instruction)
 {
     uint64_t hash = (instruction + ((uint64_t)from << 32)) * 0x9e3779b97f4a7c15u;
-    hl_call *call = spots->calls + (hash >> spots->calls_shift);
+    hl_call *call = spots->calls + (hash >> spots->shift);
     if (HL_UNLIKELY(call->instruction != instruction || call->from != from))
         *call = (hl_call){.instruction = instruction, .from = from, .to = ++spots->last};
     return call->to;
@@ -94,7 +93,7 @@ static inline uint64_t hl_spots_key(uintptr_t instruction, uint64_t size)
 
 static inline hl_spot *hl_spots_place(const hl_spots *spots, uint64_t key)
 {
-    return spots->spots + (((key + spots->callers) * 0x9e3779b97f4a7c15u) >> spots->spots_shift);
+    return spots->spots + (((key + spots->callers) * 0x9e3779b97f4a7c15u) >> spots->shift);
 }
 
 /* The site of a block of `size` bytes allocated at `instruction` of the frame that the program is in. 0: not known. */
