@@ -45,7 +45,7 @@ typedef struct {
     hl_call *calls;   /* as many; NULL: the frame limit is 1 */
     uint64_t callers; /* the context of the frame that the program is in, in the upper half */
     uint8_t shift;    /* 64 less the logarithm of their number: what it leaves of a hash is the number of a place */
-    uint32_t missed; /* how often a site was there and no spot knew it, since there are so many */
+    uint32_t missed;  /* how often a site was there and no spot knew it, since there are so many */
     hl_context root;
     hl_context last; /* that was given to anything */
 } hl_spots;
