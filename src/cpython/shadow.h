@@ -39,24 +39,24 @@ enum { HL_SHADOW_PLACES_LOG2 = 9 };
 typedef struct {
     bool anywhere;    /* the frame limit is 1: no matter what called the frame that the program is in */
     const void *here; /* the frame that the program is in, as far as we know, if it bears the mark; NULL: not known */
-    hl_seen *seen;    /* from `top` on, newest first */
-    hl_context *contexts; /* of these frames' callers */
-    hl_location_id
-        *locations;       /* of the instructions, valid for `generation` of the ledger's codes, from `resolved` on */
-    uint64_t *hashes;     /* of all locations from the oldest to this one; likewise */
-    const void **pending; /* scratch: new frames, newest first */
-    uint32_t
-        *places; /* 2^HL_SHADOW_PLACES_LOG2: indices into `seen`, each in the one place its frame's address gives it */
+    /* From `top` on, newest first; locations and hashes from `resolved` on, valid for `generation` of the ledger's codes. */
+    hl_seen *seen;
+    hl_context *contexts;      /* of the frames' callers */
+    hl_location_id *locations; /* of their instructions */
+    uint64_t *hashes;          /* of all locations from that above `hashed_from` to this one */
+    const void **pending;      /* scratch: new frames, newest first */
+    uint32_t *places;          /* of frames in `seen`, 2^HL_SHADOW_PLACES_LOG2: each where its address says */
     size_t bytes;
     uint32_t window; /* the frame limit */
     uint32_t room;
     uint32_t top;
     uint32_t resolved;
-    uint32_t sound;      /* frames from `top` up to here were found by the last sync; what follows is older */
-    uint32_t below;      /* callers of the oldest frame, which are not kept; UINT32_MAX: not known */
-    uint32_t generation; /* 0: nothing in here is valid */
-    uint64_t base_power; /* base^window */
-    uint64_t version;    /* grows with every change of the window's locations */
+    uint32_t hashed_from; /* where the hashes begin, with 0 */
+    uint32_t sound;       /* frames from `top` up to here were found by the last sync; what follows is older */
+    uint32_t below;       /* callers of the oldest frame, which are not kept; UINT32_MAX: not known */
+    uint32_t generation;  /* 0: nothing in here is valid */
+    uint64_t base_power;  /* base^window */
+    uint64_t version;     /* grows with every change of the window's locations */
 } hl_shadow;
 
 hl_status hl_shadow_open(hl_shadow *shadow, uint32_t window) HL_MUST_USE;

@@ -41,15 +41,19 @@ static inline bool arrive(hl_shadow *shadow, hl_ledger *ledger)
     return true;
 }
 
-/* Step 5. */
+/* Step 5. Frames below the window are not looked at: they may be gone. If they were not resolved in their time, the hashes
+ * begin anew at the window's end. */
 bool hl_shadow_resolve(hl_shadow *shadow, hl_ledger *ledger)
 {
-    uint32_t i = shadow->resolved;
+    uint32_t end = shadow->top + hl_shadow_depth(shadow), i = shadow->resolved;
+    if (i > end || shadow->hashed_from < end) {
+        i = shadow->hashed_from = end;
+        shadow->hashes[end] = 0;
+    }
     if (i <= shadow->top)
         return true;
-    uint64_t hash = i == shadow->room ? 0 : shadow->hashes[i];
+    uint64_t hash = shadow->hashes[i];
     uint32_t generation = ledger->codes.generation;
-    shadow->version++;
     while (i-- > shadow->top) {
         hl_location_id location = hl_codes_location(&ledger->codes, shadow->seen[i].instruction);
         if (HL_UNLIKELY(location == 0) && hl_resolve_location(ledger, shadow->seen[i].frame, &location) != HL_OK) {
@@ -83,6 +87,7 @@ static bool walk_anew(hl_shadow *shadow, hl_ledger *ledger, const frame *f)
     uint32_t count = 0;
     for (; f != NULL && count < shadow->window; f = hl_frames_caller(f))
         shadow->pending[count++] = f;
+    shadow->version++;
     shadow->below = f == NULL ? 0 : UNKNOWN;
     shadow->generation = ledger->codes.generation;
     shadow->top = shadow->room - count;
@@ -184,6 +189,7 @@ uint32_t hl_shadow_total(hl_shadow *shadow)
 /* With a window of one frame there is nothing below to check. */
 static inline bool sync_one(hl_shadow *shadow, const frame *f)
 {
+    shadow->version++;
     shadow->top = shadow->room - 1;
     shadow->resolved = shadow->room;
     shadow->below = UNKNOWN;
@@ -256,6 +262,8 @@ bool hl_shadow_sync(hl_shadow *shadow, hl_ledger *ledger, const void *current)
     common found;
     if (HL_UNLIKELY(!find_common(shadow, f, &found)))
         return walk_anew(shadow, ledger, f);
+    if (found.low + 1 != found.top || found.top != shadow->top || found.fresh != 0)
+        shadow->version++;
     unresolve(shadow, found.low);
     /* Step 3. */
     if (HL_UNLIKELY(found.fresh >= found.top)) { /* place 0 stays free: the place before `top` is one too */

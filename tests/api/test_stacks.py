@@ -245,6 +245,43 @@ def test_totals_of_threads():
     assert all(walker.depths.items() <= found for walker in walkers)
 
 
+class Answer:
+    """A number that allocates blocks of some sizes when somebody asks for it."""
+
+    def __init__(self, number, sizes):
+        self.number, self.sizes = number, sizes
+
+    def __index__(self):
+        self.blocks = tuple(map(bytes, self.sizes))
+        return self.number
+
+
+def test_a_frame_that_goes_on_where_it_has_called():
+    """By way of C it stays at the instruction. With very many sites, the one that came next last time comes first."""
+    source = "".join(f"def line{n}(size):\n    return bytes(size)\n" for n in range(1200))
+    space = {}
+    exec(compile(source, "<many>", "exec"), space)
+    functions = [space[f"line{n}"] for n in range(1200)]
+
+    def make_many():
+        return [function(size) for function in functions for size in range(100, 200)]
+
+    def ask(number, sizes):
+        answer = Answer(number, sizes)
+        return answer, bytes(answer)
+
+    heapledger.start(25)
+    here, kept = (__file__, ask.__code__.co_firstlineno + 2), []
+    for last, sizes in ((5000, 2), (1000, 1)):
+        for _ in range(3):
+            many = make_many()
+        for number in range(3000, 3100):
+            kept.append(ask(number + last, (number, number + 1000)[:sizes]))
+            newest = heapledger.get_object_traceback(kept[-1][1])[-1]
+            assert (newest.filename, newest.lineno) == here
+    del many
+
+
 def test_a_frame_that_lives_on_while_its_callers_change():
     def make_blocks():
         while True:
