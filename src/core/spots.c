@@ -91,10 +91,12 @@ static void resize(hl_spots *spots, uint32_t log2)
     (void)set_size(spots, log2, spots->calls == NULL);
 }
 
-void hl_spots_miss(hl_spots *spots, size_t sites)
+void hl_spots_miss(hl_spots *spots, size_t sites, bool is_new)
 {
     uint32_t log2 = log2_of(spots), places = UINT32_C(1) << log2;
-    if (HL_UNLIKELY(sites >= places && ++spots->missed >= places / 2 && log2 < MOST))
+    if (is_new)
+        spots->missed -= spots->missed != 0;
+    else if (HL_UNLIKELY(sites >= places && ++spots->missed >= places / 2 && log2 < MOST))
         resize(spots, log2 + STEP);
 }
 

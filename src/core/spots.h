@@ -1,23 +1,22 @@
 /* spots.h: from where the program is and a size to the site, at one look.
  *
- * A spot knows the site of blocks of one size that one instruction allocates, called from one context. A context is a
- * number for the callers of a frame, each at its instruction; equal numbers mean equal callers. So neither the callers'
- * locations nor a hash of them is looked at when blocks are allocated again where blocks were allocated before.
+ * A spot knows the site of blocks of one size that one instruction allocates in one context. A context is a number for the
+ * callers of a frame, each at its instruction. Equal numbers mean equal callers. So blocks that are allocated where such
+ * blocks were allocated before need neither the callers' locations nor a hash of them.
  *
- *     context of a frame's callers + the frame's instruction   ->  context of what it calls     (calls)
- *     context of a frame's callers + the frame's instruction
- *         + the size of a block                                ->  site                         (spots)
+ *     context of a frame + its instruction                   ->  context of the frame that it calls there   (calls)
+ *     context of a frame + its instruction + size of a block ->  site                                       (spots)
  *
- * Both are tables in which the last comer has the place. They grow where there are more sites than places and they are the
- * worse for it: sites that a spot could have known were looked for by other ways. Most programs have their sites from
- * imports, and never ask again. Larger tables begin empty: filling them again is spread over the misses to come, where
- * moving what they have would be a pause. So do the smaller ones when most sites are gone.
- * A call that has lost its place gets another number when it comes
- * again: numbers are never given to anything else, so what bears the old one is found no more, and that is all. A frame
- * with no caller, or none that counts (a frame limit of 1), has the context `root`.
+ * Both are tables in which a newcomer drives out what was in its place. A call that was driven out gets a new number when
+ * it comes again. Numbers are not reused, so nothing is found by the old one any more. A frame without a caller, and every
+ * frame with a frame limit of 1, has the context `root`.
  *
  * When a code object dies, its instructions may come back with another meaning. Then `root` becomes another number, and
- * whoever keeps contexts (shadow.h) must find them anew. A spot is also void when its site was reclaimed (`life`).
+ * whoever keeps contexts (shadow.h) must find them again. A spot is also void when its site was reclaimed (`life`).
+ *
+ * The tables grow if there are more sites than places and sites are often looked for by other ways that a spot could have
+ * known. Most programs have their sites from imports, and never ask again. Larger tables begin empty: moving everything at
+ * once would be a pause. Smaller ones, when most sites are gone, begin empty too.
  *
  * Threading: the ledger's lock.
  */
@@ -45,9 +44,9 @@ typedef struct {
     hl_call *calls;   /* as many; NULL: the frame limit is 1 */
     uint64_t callers; /* the context of the frame that the program is in, in the upper half */
     uint8_t shift;    /* 64 less the logarithm of their number: what it leaves of a hash is the number of a place */
-    uint32_t missed;  /* how often a site was there and no spot knew it, since there are so many */
+    uint32_t missed;  /* how often a site was there and no spot knew it, less the new ones, in tables of this size */
     hl_context root;
-    hl_context last; /* that was given to anything */
+    hl_context last; /* the last number that was given */
 } hl_spots;
 
 /* `alone`: the frame limit is 1. */
@@ -57,8 +56,9 @@ void hl_spots_close(hl_spots *spots);
 void hl_spots_clear(hl_spots *spots);
 size_t hl_spots_memory(const hl_spots *spots);
 
-/* No spot knew one of `sites` sites, though it is not new: grow if it is time, as far as memory can be had. */
-void hl_spots_miss(hl_spots *spots, size_t sites);
+/* No spot knew one of `sites` sites: grow if it is time, as far as memory can be had. A new site counts against it: more
+ * places would not help. */
+void hl_spots_miss(hl_spots *spots, size_t sites, bool is_new);
 /* There are only `sites` sites any more: give memory back that is too much for them. */
 void hl_spots_shrink(hl_spots *spots, size_t sites);
 

@@ -119,8 +119,7 @@ static __attribute__((noinline)) hl_site_id find_site_by_names(uint64_t size, ui
     if (HL_UNLIKELY(site == 0))
         site = hl_resolve_site(ledger, shadow, &key);
     if (domain == 0 && site != 0 && shadow->generation == ledger->codes.generation) {
-        if (hl_sites_at(&ledger->sites, site)->allocated != 0)
-            hl_spots_miss(&ledger->spots, ledger->sites.table.count);
+        hl_spots_miss(&ledger->spots, ledger->sites.table.count, hl_sites_at(&ledger->sites, site)->allocated == 0);
         hl_spots_put(&ledger->spots, &ledger->sites, shadow->seen[shadow->top].instruction, size, site);
     }
     return site;

@@ -86,16 +86,19 @@ static void spots_follow_the_sites(void)
         uint8_t shift = spots.shift;
         uint32_t places = UINT32_C(1) << (64 - shift);
         for (uint32_t i = 0; i < places; i++)
-            hl_spots_miss(&spots, places - 1); /* more places would not help */
+            hl_spots_miss(&spots, places - 1, false); /* more places would not help */
+        CHECK_EQUAL(spots.shift, shift);
+        for (uint32_t i = 0; i < 4 * places; i++)
+            hl_spots_miss(&spots, 100 * places, i % 2 == 0); /* nor here, where most sites are new */
         CHECK_EQUAL(spots.shift, shift);
         hl_os_fail_every(1);
         for (uint32_t i = 0; i < places; i++)
-            hl_spots_miss(&spots, places);
+            hl_spots_miss(&spots, places, false);
         hl_os_fail_every(0);
         CHECK_EQUAL(spots.shift, shift);
         hl_context context = alone ? spots.root : hl_spots_call(&spots, spots.root, 1);
         for (uint32_t i = 0; i < 20 * places; i++)
-            hl_spots_miss(&spots, 100 * places);
+            hl_spots_miss(&spots, 100 * places, false);
         CHECK(spots.shift < shift);
         CHECK(alone || hl_spots_call(&spots, spots.root, 1) > context);
         hl_spots_shrink(&spots, places);

@@ -35,6 +35,13 @@ def monitor():
         monitoring.register_callback(tool, event, observe)
     monitoring.set_events(tool, events.PY_START | events.PY_RETURN | events.LINE | events.CALL | events.RAISE)
 
+# Not dump_traceback_later: it reads frames while they run, and crashes some runs of this program also without us.
+done = threading.Event()
+def dump():
+    with open(os.devnull, "w") as file:
+        while not done.wait(0.01):
+            faulthandler.dump_traceback(file, all_threads=True)
+
 def look_on(observer):
     if observer == "sys.setprofile":
         sys.setprofile(observe)
@@ -49,7 +56,7 @@ def look_on(observer):
         profile.enable()
         return profile
     elif observer == "faulthandler":
-        faulthandler.dump_traceback_later(0.01, repeat=True, file=open(os.devnull, "w"))
+        threading.Thread(target=dump).start()
 
 def generator(source):
     for _ in range(20):
@@ -77,7 +84,7 @@ thread.start()
 work(random.Random({seed}), mine)
 thread.join()
 sys.settrace(None), sys.setprofile(None), profile and profile.disable()
-faulthandler.cancel_dump_traceback_later()
+done.set()
 first = work.__code__.co_firstlineno
 ours = range(generator.__code__.co_firstlineno, first + 14)
 found = collections.Counter()
