@@ -34,8 +34,8 @@ PYTHON ?= python3
 SECONDS ?= 60
 SELECTION ?= all
 with = tools/with-interpreter
-c_files = $(wildcard src/*/*.[ch] heapledger/include/*.h tests/core/*.[ch] tests/api/*.[ch] tests/fuzz/*.[ch] tests/stress/*.[ch] bench/*.[ch])
-python_files = $(wildcard heapledger startup tests bench tools/*.py)
+c_files = $(wildcard src/*/*.[ch] python/heapledger/include/*.h tests/core/*.[ch] tests/api/*.[ch] tests/fuzz/*.[ch] tests/stress/*.[ch] bench/*.[ch])
+python_files = $(wildcard python tests bench tools/*.py)
 
 .PHONY: demo test lint test-core test-api test-all asan tsan memcheck failing fuzz bench bench-snapshots \
     callgrind-check real-programs format clean bench-commands test-browser picture regrtest test-types \

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-OURS = pathlib.Path(__file__).resolve().parent.parent / "startup" / "heapledger.pth"
+OURS = pathlib.Path(__file__).resolve().parent.parent / "python" / "startup" / "heapledger.pth"
 LIMIT = 0.4 if sys.version_info >= (3, 14) else 0.2  # milliseconds
 CONTENTS = {"none": None, "empty": "", "comment": "# a comment\n", "line": "import sys\n", "ours": OURS.read_text()}
 CHILD = """

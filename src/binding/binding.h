@@ -259,7 +259,7 @@ bool hl_read_key_type(PyObject *name, hl_key_type *type);
 
 /* --- facts.c --- */
 
-/* What is known of snapshots that were taken just now, at one instant: for each an object that heapledger/_metadata.py
+/* What is known of snapshots that were taken just now, at one instant: for each an object that python/heapledger/_metadata.py
  * reads. False with an exception. */
 bool hl_facts_take(hl_snapshot *const *snapshots, size_t count, PyObject **facts);
 PyObject *hl_facts_process(PyObject *module, PyObject *unused);

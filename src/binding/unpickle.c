@@ -1,4 +1,4 @@
-/* unpickle.c: the quick part of heapledger/_unpickle.py, which reads pickles of snapshots.
+/* unpickle.c: the quick part of python/heapledger/_unpickle.py, which reads pickles of snapshots.
  *
  * Nearly all of such a pickle are tuples of small numbers and of things in the memo. Runs of instructions for these are
  * carried out here, on the lists that the Python code keeps; whatever else there is, and whatever is wrong, is left to

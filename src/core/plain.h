@@ -1,5 +1,5 @@
 /* plain.h: plain data as bytes, as far as a process's metadata need it. docs/format.md, "Plain data", is the
- * specification; heapledger/_plain.py does the whole of it.
+ * specification; python/heapledger/_plain.py does the whole of it.
  *
  * A dict is hl_plain_dict with its count, then as many keys and values in turn; a list likewise.
  *

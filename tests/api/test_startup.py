@@ -333,7 +333,7 @@ def test_package_that_was_built_for_another_version(copied):
 
 
 def test_package_that_is_the_source():
-    checkout = pathlib.Path(__file__).resolve().parent.parent.parent
-    last = elsewhere("-c", "import heapledger", folder=checkout).stderr.splitlines()[-1]
+    sources = pathlib.Path(__file__).resolve().parent.parent.parent / "python"
+    last = elsewhere("-c", "import heapledger", folder=sources).stderr.splitlines()[-1]
     reason = "has no extension module: it is the source, not an installed package"
-    assert last == f"ImportError: heapledger in {checkout}/heapledger {reason}"
+    assert last == f"ImportError: heapledger in {sources}/heapledger {reason}"

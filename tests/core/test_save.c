@@ -13,7 +13,7 @@
 #include "../../src/core/save.h"
 #include "check.h"
 
-/* Plain data, against encodings that heapledger/_plain.py makes. */
+/* Plain data, against encodings that python/heapledger/_plain.py makes. */
 
 static hl_hlsnap_buffer made;
 

@@ -20,7 +20,7 @@ import pytest
 TIMEOUT = 300
 NETWORK = ("PIP_", "SSL_", "HTTP", "NO_PROXY")  # the variables that lead to the index
 PIP = [sys.executable, "-I", "-m", "pip", "--disable-pip-version-check"]
-# Beside the files of heapledger/ and startup/, as they are in the checkout.
+# Beside the files of python/heapledger and python/startup, as they are in the checkout.
 LIBRARIES = ["heapledger/_ledger.*.so", "heapledger/_preload.so"]
 DIST_INFO = ["METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"]
 NOT_IN_SOURCE = [".ci/*", ".gitattributes", ".github/*", ".gitignore"]
@@ -88,10 +88,10 @@ def test_wheel_has_what_is_listed_and_nothing_else(wheel, tracked):
         names = set(archive.namelist())
     libraries = {name for name in names if any(fnmatch.fnmatch(name, pattern) for pattern in LIBRARIES)}
     assert len(libraries) == len(LIBRARIES)
-    files = {name for name in tracked if name.startswith("heapledger/")}
-    beside = {name.removeprefix("startup/") for name in tracked if name.startswith("startup/")}
+    sources = {name.removeprefix("python/") for name in tracked if name.startswith("python/")}
+    files = {name.removeprefix("startup/") for name in sources}  # the files of this folder stand beside the package
     info = "-".join(wheel.name.split("-")[:2]) + ".dist-info/"
-    assert names == libraries | files | beside | {info + name for name in DIST_INFO}
+    assert names == libraries | files | {info + name for name in DIST_INFO}
 
 
 def test_wheel_is_for_this_interpreter_and_no_other(wheel):
@@ -123,6 +123,12 @@ def test_in_an_empty_environment(empty, checkout):
     script = "import sys; print(sys.modules['heapledger._ledger'].is_tracing(), 'rich' in sys.modules)"
     assert run(empty / "python", "-c", script, env=clean_environment(HEAPLEDGER="5")) == "True False\n"
     assert run(empty / "python", "-c", "import sys; print('heapledger._ledger' in sys.modules)") == "False\n"
+
+
+def test_in_the_checkout(empty, checkout):
+    """The root of the checkout is on the path there, and must not stand in the way of what is installed."""
+    where = run(empty / "python", "-c", "import heapledger; print(heapledger.__file__)", cwd=checkout)
+    assert pathlib.Path(where).is_relative_to(empty.parent)
 
 
 def test_with_its_dependencies_and_without_leftovers(empty, wheel):

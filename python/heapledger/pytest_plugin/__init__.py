@@ -1,6 +1,6 @@
 """The pytest plugin: how much memory tests need, and what they leave behind.
 
-pytest loads startup/_heapledger_pytest.py, which loads this when an option or a marker asks for it.
+pytest loads python/startup/_heapledger_pytest.py, which loads this when an option or a marker asks for it.
 
 What is measured is the call of the test function alone, in a trace of its own: fixtures and pytest are outside. Garbage
 is collected before and after. Workers of pytest-xdist measure and compare; reports carry the numbers to the controller,
@@ -26,7 +26,7 @@ from heapledger.pytest_plugin._threads import WHOLE_STACKS
 
 
 class Plugin:
-    """Registered by `load` in startup/_heapledger_pytest.py. `left`: markers that are left to another plugin, or ()."""
+    """Registered by `load` in _heapledger_pytest.py. `left`: markers that are left to another plugin, or ()."""
 
     def __init__(self, config, left):
         option = config.option

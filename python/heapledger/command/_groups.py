@@ -1,4 +1,4 @@
-"""Sums by a key (heapledger/command/_names.py), of one snapshot or of two.
+"""Sums by a key (python/heapledger/command/_names.py), of one snapshot or of two.
 
 Lines, files and tracebacks are grouped as Snapshot.statistics does, and only those that are shown are made objects. The
 others are added up by keys that are made here for each line, of which there are few. With `cumulative` a block counts

@@ -1,4 +1,4 @@
-"""Pickles of snapshots that the standard library loads; heapledger/_unpickle.py reads its own.
+"""Pickles of snapshots that the standard library loads; python/heapledger/_unpickle.py reads its own.
 
 A pickle names its classes ``tracemalloc.Snapshot`` and ``tracemalloc._Traces``, so that it loads on a machine without
 heapledger. pickle refuses to save a class under a foreign name; the stream is therefore put together from pieces that

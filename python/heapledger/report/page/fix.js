@@ -1,5 +1,5 @@
 // fix.js: where to begin: the lines of the program's own code that hold most, or have grown most, with all that was
-// allocated by what they called. Imports are left out. heapledger/command/_fix.py has the same for `heapledger summary`.
+// allocated by what they called. Imports are left out. python/heapledger/command/_fix.py has the same for `heapledger summary`.
 
 const LINES_TO_FIX = 5;
 const FIX_TITLES = {

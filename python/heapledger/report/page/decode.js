@@ -1,4 +1,4 @@
-// decode.js: from the bytes that heapledger/report/_data.py makes to the call tree as arrays.
+// decode.js: from the bytes that python/heapledger/report/_data.py makes to the call tree as arrays.
 //
 // A tree: parents, locations, ends (the node after the last one below), firstChild and nextSibling, all by node; node 0
 // is the root. A column: nodes and their own bytes and blocks, all of them or those that differ from the column before.

@@ -4,7 +4,7 @@
 //   imports     what importing modules takes is one frame, and frames of the import system are hidden elsewhere
 //   libraries   and all but the program's own frames are hidden
 //
-// What a hidden frame has allocated belongs to its caller. heapledger/command/_folding.py has the same for the commands.
+// What a hidden frame has allocated belongs to its caller. python/heapledger/command/_folding.py has the same for the commands.
 
 const FOLDS = [
   ["libraries", "My code"],
