@@ -27,7 +27,7 @@ SERVER = """
     server.stop(0)
 """
 
-CLIENT = """
+CLIENT = '''
     import os, signal, sys, threading, time
     sys.path.insert(0, sys.argv[1])
     import grpc
@@ -48,20 +48,27 @@ CLIENT = """
                 old and old.pop()
 
     def await_child(child):
-        "gRPC 1.54 now and then hangs in the child, before Python goes on there, without heapledger too."
+        """Whether the child got as far as Python's code, which went well then.
+
+        Without heapledger, too, gRPC 1.54 sometimes hangs in the child, or ends it with EX_USAGE because it cannot shut
+        down. Both happen before Python goes on there.
+        """
         deadline = time.monotonic() + 2
         while time.monotonic() < deadline:
             ended, status = os.waitpid(child, os.WNOHANG)
             if ended:
-                assert status == 0
-                return
+                code = os.waitstatus_to_exitcode(status)
+                assert code in (0, os.EX_USAGE), code
+                return code == 0
             time.sleep(0.01)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+        return False
 
     threads = [threading.Thread(target=work, daemon=True) for _ in range(3)]
     for thread in threads:
         thread.start()
+    arrived = 0
     for _ in range(10):
         assert call(b"parent", timeout=20) == b"parent"
         child = os.fork()
@@ -69,7 +76,8 @@ CLIENT = """
             block = bytes(8888)
             known = heapledger.get_object_traceback(block) is not None
             os._exit(0 if known and heapledger._validate() is None else 1)
-        await_child(child)
+        arrived += await_child(child)
+    assert arrived >= 5, arrived
     stop.set()
     for thread in threads:
         thread.join()
@@ -78,7 +86,7 @@ CLIENT = """
     assert len(left) == len(old), (len(left), len(old))
     print("done", flush=True)
     os._exit(0)
-"""
+'''
 
 
 @pytest.fixture(scope="module", params=["1.54.3", "1.85.1"])
