@@ -1,6 +1,6 @@
-"""Check what neither the compiler nor the linters see: the floors, the lists in meson.build, the pins.
+"""Check what neither the compiler nor the linters see: includes, the lists in meson.build, the pins.
 
-A floor of the source may include its own headers and those of the floors below it; only the upper two may know Python.
+A file in a folder of src/ includes headers of its own folder and of the folders that `MAY_INCLUDE` lists for it.
 Prints each offence; exits 1 when there is one.
 """
 
@@ -9,13 +9,21 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FLOORS = ("core", "cpython", "binding")  # from the ground up
-WITH_PYTHON = ("cpython", "binding")
+MAY_INCLUDE = {  # the folders of src/ whose headers each folder may include, besides its own
+    "core": (),
+    "elf": (),
+    "cpython": ("core", "elf"),
+    "run": ("core", "cpython"),
+    "binding": ("core", "cpython", "run"),
+    "preload": (),
+}
+WITH_PYTHON = ("cpython", "run", "binding")
+WITHOUT_LIST = ("preload",)  # one file, which the meson.build of the root names
 MOST_LINES = 500
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
-def floor_of(path):
+def folder_of(path):
     return path.relative_to(ROOT / "src").parts[0]
 
 
@@ -24,18 +32,18 @@ def knows_python(name):
 
 
 def includes(path):
-    """Offences of one file against the floors."""
-    floor = floor_of(path)
+    """Offences of one file against the order of folders."""
+    folder = folder_of(path)
     for bracket, name in INCLUDE.findall(path.read_text()):
         if bracket == "<" or knows_python(name):
-            if knows_python(name) and floor not in WITH_PYTHON:
-                yield f"{floor} must not know Python, but includes {name}"
+            if knows_python(name) and folder not in WITH_PYTHON:
+                yield f"{folder} must not know Python, but includes {name}"
             continue
         target = (path.parent / name).resolve()
         if not target.is_file():
-            yield f"includes {name}, which is not beside it nor below it"
-        elif FLOORS.index(floor_of(target)) > FLOORS.index(floor):
-            yield f"{floor} includes upwards: {name}"
+            yield f"includes {name}, which does not exist"
+        elif folder_of(target) not in (folder, *MAY_INCLUDE[folder]):
+            yield f"{folder} must not include {name}"
 
 
 def unlisted(folder, listing, pattern):
@@ -54,8 +62,8 @@ def offences():
         lines = path.read_text().count("\n")
         if lines > MOST_LINES:
             yield path, f"{lines} lines; {MOST_LINES} are the most that one file may have"
-    for floor in FLOORS:
-        folder = ROOT / "src" / floor
+    for name in sorted(MAY_INCLUDE.keys() - WITHOUT_LIST):
+        folder = ROOT / "src" / name
         for offence in unlisted(folder, folder / "meson.build", r"'(\w+\.c)'"):
             yield folder / "meson.build", offence
     listing = ROOT / "tests" / "core" / "meson.build"

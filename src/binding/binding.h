@@ -1,4 +1,4 @@
-/* binding.h: the floor that creates Python objects: the module's state and the contracts between its files.
+/* binding.h: the folder that creates Python objects: the module's state and the contracts between its files.
  *
  * Two kinds of everything: objects made by a caller hold what they were given, like the stdlib's; objects made here
  * hold numbers and ids and a reference to a source, and build tuples and strings only when somebody looks. An object

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../cpython/process_facts.h"
+#include "../run/process_facts.h"
 
 static PyObject *number_or_none(bool known, uint64_t number)
 {

@@ -4,8 +4,8 @@
 
 #include "domains.h"
 
+#include "../elf/interpose.h"
 #include "hooks.h"
-#include "interpose.h"
 #include "rivals.h"
 
 /* Blocks of domain 0 share the map with those of the hooks. One that an extension reports may lie inside another, so

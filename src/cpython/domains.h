@@ -23,7 +23,7 @@ int hl_domains_track(unsigned int domain, uintptr_t address, size_t size);
 int hl_domains_untrack(unsigned int domain, uintptr_t address);
 
 /* Answers the interpreter's private getter for a block in the ledger: a new tuple of (file, line), newest first; NULL
- * without an exception when it is not entered. The floor above makes Python objects, so it provides this. */
+ * without an exception when it is not entered. src/binding makes Python objects, so it provides this. */
 typedef PyObject *hl_domains_getter(unsigned int domain, uintptr_t address);
 
 /* Receive the calls that extensions make to the interpreter's functions, in all extensions that are loaded now or will

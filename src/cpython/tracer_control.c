@@ -4,8 +4,8 @@
 
 #include <pthread.h>
 
+#include "../elf/interpose.h"
 #include "hooks.h"
-#include "interpose.h"
 
 static hl_lock control;
 

@@ -1,6 +1,6 @@
 /* preload.c: the library that `heapledger run` has the dynamic linker load into every process of the program.
  *
- * It stands aside from the floors and knows nothing of them but one name. In a process whose interpreter is the one that
+ * It stands aside from the other folders and knows nothing of them but one name. In a process whose interpreter is the one that
  * this package was built for, it loads the extension module from the folder it is in itself, by its full path, and lets it
  * start tracing before main(): the later import finds the module loaded, with its tracer running. In any other
  * process (another version, another build, no Python at all, a program with more rights than its caller) it does nothing.

@@ -168,7 +168,7 @@ def preload_library():
 
 
 def environment(options):
-    """The environment of the program. Which options there are is said in src/cpython/run.h."""
+    """The environment of the program. Which options there are is said in src/run/run.h."""
     both = options.peak == options.exit
     moments = "l" * (options.exit or both) + "p" * (options.peak or both)
     words = [f"frames={options.nframe}", f"root={os.getpid()}", f"id={os.urandom(8).hex()}", f"moments={moments}"]

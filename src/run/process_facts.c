@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "../core/os.h"
-#include "layers.h"
+#include "../cpython/layers.h"
 
 /* Exported by every supported version, declared by some. Weak, should a later one drop it. */
 extern __attribute__((weak, visibility("default"))) int _PyObject_DebugMallocStats(FILE *out);

@@ -25,8 +25,8 @@
 
 #include "../core/hlsnap_bytes.h"
 #include "../core/rows.h"
+#include "../cpython/tracer.h"
 #include "process_facts.h"
-#include "tracer.h"
 
 typedef struct {
     uint32_t frames;

@@ -13,8 +13,8 @@
 
 #include "../core/hlsnap.h"
 #include "../core/save.h"
+#include "../cpython/hooks.h"
 #include "early.h"
-#include "hooks.h"
 
 hl_run_options hl_run_given;
 pid_t hl_run_owner;
