@@ -3,9 +3,9 @@
  * The stdlib's classes are Python code, and programs and tests read their TypeErrors; the C API's own parser words them
  * differently. The order of the checks is the interpreter's: keywords first, then too many, then missing ones.
  */
-#include "binding.h"
+#include "arguments.h"
 
-static int find_name(const hl_signature *signature, PyObject *keyword)
+static int find_name(const hl_py_signature *signature, PyObject *keyword)
 {
     for (int i = 0; i < signature->count; i++) {
         if (PyUnicode_CompareWithASCIIString(keyword, signature->names[i]) == 0)
@@ -14,7 +14,7 @@ static int find_name(const hl_signature *signature, PyObject *keyword)
     return -1;
 }
 
-static bool bind_keywords(const hl_signature *signature, PyObject *kwargs, PyObject **values)
+static bool bind_keywords(const hl_py_signature *signature, PyObject *kwargs, PyObject **values)
 {
     Py_ssize_t position = 0;
     PyObject *keyword, *value;
@@ -38,7 +38,7 @@ static bool bind_keywords(const hl_signature *signature, PyObject *kwargs, PyObj
     return true;
 }
 
-static void raise_too_many(const hl_signature *signature, Py_ssize_t given)
+static void raise_too_many(const hl_py_signature *signature, Py_ssize_t given)
 {
     int least = signature->required + signature->self;
     int most = signature->positional + signature->self;
@@ -53,7 +53,7 @@ static void raise_too_many(const hl_signature *signature, Py_ssize_t given)
                      most == 1 ? "" : "s", given, verb);
 }
 
-static void raise_missing(const hl_signature *signature, PyObject **values)
+static void raise_missing(const hl_py_signature *signature, PyObject **values)
 {
     char list[200] = "";
     size_t length = 0;
@@ -77,7 +77,7 @@ static void raise_missing(const hl_signature *signature, PyObject **values)
                  missing == 1 ? "" : "s", list);
 }
 
-bool hl_arguments_parse(const hl_signature *signature, PyObject *args, PyObject *kwargs, PyObject **values)
+bool hl_py_arguments_parse(const hl_py_signature *signature, PyObject *args, PyObject *kwargs, PyObject **values)
 {
     Py_ssize_t given = PyTuple_GET_SIZE(args);
 
@@ -137,7 +137,7 @@ static bool unpack_iterator(PyObject *object, PyObject *iterator, int count, PyO
     return false;
 }
 
-bool hl_arguments_unpack(PyObject *object, int count, PyObject **values)
+bool hl_py_arguments_unpack(PyObject *object, int count, PyObject **values)
 {
     if (PyTuple_CheckExact(object) && PyTuple_GET_SIZE(object) == count) {
         for (int i = 0; i < count; i++)

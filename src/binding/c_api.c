@@ -4,11 +4,12 @@
  * Threading: the functions behind the header take any thread; the getter needs the GIL. It may be called in an
  * interpreter that has not imported heapledger, so it does without the module's state.
  */
-#include "binding.h"
+#include "c_api.h"
 
 #include <heapledger.h>
 
 #include "../cpython/domains.h"
+#include "text.h"
 
 static int is_tracing(void)
 {
@@ -20,7 +21,7 @@ static PyObject *frame_tuple(const hl_book *book, hl_location_id id)
     const hl_location *location = hl_book_get_location(book, id);
     const hl_string *file = hl_book_get_string(book, location->file);
 
-    return Py_BuildValue("(NI)", hl_text_decode(file->bytes, file->length), location->line);
+    return Py_BuildValue("(NI)", hl_py_text_decode(file->bytes, file->length), location->line);
 }
 
 static PyObject *get_traceback(unsigned int domain, uintptr_t address)
@@ -30,7 +31,7 @@ static PyObject *get_traceback(unsigned int domain, uintptr_t address)
     HL_OWN_WORK;
     hl_status status = hl_tracer_find(address, domain, &snapshot);
     if (status != HL_OK && status != HL_STOPPED)
-        return hl_raise_status(status);
+        return hl_py_raise_status(status);
     if (snapshot == NULL)
         return NULL;
     const hl_stack *stack = hl_book_get_stack(snapshot->book, snapshot->rows[0].stack);
@@ -46,7 +47,7 @@ static PyObject *get_traceback(unsigned int domain, uintptr_t address)
     return frames;
 }
 
-bool hl_c_api_add(PyObject *module)
+bool hl_py_c_api_add(PyObject *module)
 {
     static const heapledger_api functions = {
         .version = HEAPLEDGER_API_VERSION,

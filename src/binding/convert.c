@@ -9,12 +9,17 @@
  *
  * Threading: the GIL. Unpacking something that is not a tuple may run Python code, so everything used is held.
  */
-#include "binding.h"
+#include "convert.h"
+
+#include "arguments.h"
+#include "memo.h"
+#include "text.h"
+#include "traces.h"
 
 typedef struct {
-    hl_source *source;
+    hl_py_source *source;
     hl_book *book;
-    hl_memo memo;              /* traceback -> stack */
+    hl_py_memo memo;           /* traceback -> stack */
     hl_location_id *locations; /* room for the traceback in hand */
     Py_ssize_t locations_room;
     int needs;
@@ -27,7 +32,7 @@ typedef struct {
 static bool check(hl_status status)
 {
     if (status != HL_OK)
-        hl_raise_status(status);
+        hl_py_raise_status(status);
     return status == HL_OK;
 }
 
@@ -62,7 +67,7 @@ static bool enter_location(conversion *work, PyObject *file, PyObject *lineno, h
     }
     if (!read_number(lineno, "line number", UINT32_MAX, &line))
         return false;
-    const char *bytes = hl_text_utf8(file, &length, &owner);
+    const char *bytes = hl_py_text_utf8(file, &length, &owner);
     if (bytes == NULL)
         return false;
     bool entered = check(hl_book_string(work->book, bytes, length, &string));
@@ -70,7 +75,7 @@ static bool enter_location(conversion *work, PyObject *file, PyObject *lineno, h
     if (!entered)
         return false;
     /* An object of a subclass may lead back to the source: only a plain str is kept. */
-    entered = (!PyUnicode_CheckExact(file) || hl_source_seed_string(work->source, string, file)) &&
+    entered = (!PyUnicode_CheckExact(file) || hl_py_source_seed_string(work->source, string, file)) &&
               check(hl_book_location(work->book, string, (uint32_t)line, 0, location));
     hl_book_release_string(work->book, string);
     return entered;
@@ -80,7 +85,7 @@ static bool enter_frame(conversion *work, PyObject *frame, hl_location_id *locat
 {
     PyObject *pair[2];
 
-    if (!hl_arguments_unpack(frame, 2, pair))
+    if (!hl_py_arguments_unpack(frame, 2, pair))
         return false;
     bool entered = enter_location(work, pair[0], pair[1], location);
     Py_DECREF(pair[0]);
@@ -111,7 +116,7 @@ static bool enter_frames(conversion *work, PyObject *traceback, hl_stack_id *sta
 
 static bool enter_traceback(conversion *work, PyObject *traceback, hl_stack_id *stack, uint32_t *depth)
 {
-    hl_memo_entry *entry = hl_memo_find(&work->memo, traceback);
+    hl_py_memo_entry *entry = hl_py_memo_find(&work->memo, traceback);
     if (entry == NULL)
         return false;
     if (entry->object == NULL) {
@@ -121,13 +126,13 @@ static bool enter_traceback(conversion *work, PyObject *traceback, hl_stack_id *
             PyErr_Format(PyExc_TypeError, "traceback must be a tuple, not %.100s", Py_TYPE(traceback)->tp_name);
             return false;
         }
-        if ((work->needs & HL_NEED_FRAMES) && PyTuple_GET_SIZE(traceback) == 0) {
+        if ((work->needs & HL_PY_NEED_FRAMES) && PyTuple_GET_SIZE(traceback) == 0) {
             PyErr_SetString(PyExc_IndexError, "tuple index out of range");
             return false;
         }
         if (!enter_frames(work, traceback, stack))
             return false;
-        hl_memo_enter(&work->memo, entry, traceback, *stack);
+        hl_py_memo_enter(&work->memo, entry, traceback, *stack);
     }
     *stack = entry->number;
     *depth = hl_book_get_stack(work->book, *stack)->depth;
@@ -151,12 +156,12 @@ static bool enter_values(conversion *work, PyObject **values, hl_row *row)
     uint64_t domain = 0;
     uint32_t depth;
 
-    if ((work->needs & HL_NEED_DOMAINS) && !read_number(values[0], "domain", UINT32_MAX, &domain))
+    if ((work->needs & HL_PY_NEED_DOMAINS) && !read_number(values[0], "domain", UINT32_MAX, &domain))
         return false;
     if (!enter_traceback(work, values[2], &row->stack, &depth) ||
         !read_number(values[1], "size", INT64_MAX, &row->size))
         return false;
-    if ((work->needs & HL_NEED_TOTALS) && !keep_total(work, values[3], row->stack, depth))
+    if ((work->needs & HL_PY_NEED_TOTALS) && !keep_total(work, values[3], row->stack, depth))
         return false;
     row->domain = (uint32_t)domain;
     row->live = 1;
@@ -175,7 +180,7 @@ static bool enter_traces(conversion *work, PyObject *traces)
 
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *values[4];
-        if (!hl_arguments_unpack(PyTuple_GET_ITEM(traces, i), 4, values))
+        if (!hl_py_arguments_unpack(PyTuple_GET_ITEM(traces, i), 4, values))
             return false;
         snapshot->rows[i].allocated = (uint64_t)i;
         bool entered = enter_values(work, values, &snapshot->rows[i]);
@@ -188,7 +193,7 @@ static bool enter_traces(conversion *work, PyObject *traces)
     return true;
 }
 
-static hl_source *new_private_source(hl_state *state, size_t rows)
+static hl_py_source *new_private_source(hl_py_state *state, size_t rows)
 {
     hl_book *book;
     hl_snapshot *snapshot;
@@ -199,20 +204,20 @@ static hl_source *new_private_source(hl_state *state, size_t rows)
         hl_book_drop(book);
     }
     if (status != HL_OK) {
-        hl_raise_status(status);
+        hl_py_raise_status(status);
         return NULL;
     }
-    return hl_source_new(state, snapshot);
+    return hl_py_source_new(state, snapshot);
 }
 
 static void conversion_free(conversion *work)
 {
-    hl_memo_free(&work->memo);
+    hl_py_memo_free(&work->memo);
     hl_os_free(work->locations);
     hl_os_free(work->totals);
 }
 
-hl_source *hl_convert_traces(hl_state *state, PyObject *traces, int needs)
+hl_py_source *hl_py_convert_traces(hl_py_state *state, PyObject *traces, int needs)
 {
     PyObject *copy = PySequence_Tuple(traces);
     if (copy == NULL)
@@ -229,12 +234,13 @@ hl_source *hl_convert_traces(hl_state *state, PyObject *traces, int needs)
 }
 
 /* Traces given as tuples, with all that a merge or a tree can keep. */
-static hl_source *convert_all(hl_state *state, PyObject *traces)
+static hl_py_source *convert_all(hl_py_state *state, PyObject *traces)
 {
-    PyObject *list = hl_traces_list(state, traces);
+    PyObject *list = hl_py_traces_list(state, traces);
     if (list == NULL)
         return NULL;
-    hl_source *source = hl_convert_traces(state, list, HL_NEED_DOMAINS | HL_NEED_FRAMES | HL_NEED_TOTALS);
+    hl_py_source *source =
+        hl_py_convert_traces(state, list, HL_PY_NEED_DOMAINS | HL_PY_NEED_FRAMES | HL_PY_NEED_TOTALS);
     Py_DECREF(list);
     if (source != NULL) {
         for (size_t i = 0; i < source->snapshot->row_count; i++)
@@ -243,12 +249,12 @@ static hl_source *convert_all(hl_state *state, PyObject *traces)
     return source;
 }
 
-hl_source *hl_convert_snapshot(hl_state *state, PyObject *snapshot, bool any_kind)
+hl_py_source *hl_py_convert_snapshot(hl_py_state *state, PyObject *snapshot, bool any_kind)
 {
     PyObject *traces = PyObject_GetAttrString(snapshot, "traces");
     if (traces == NULL)
         return NULL;
-    hl_source *source = hl_traces_source(state, traces);
+    hl_py_source *source = hl_py_traces_source(state, traces);
     if (source == NULL && any_kind)
         source = convert_all(state, traces);
     Py_DECREF(traces);
@@ -284,7 +290,7 @@ static bool enter_for_file(conversion *work, PyObject *trace, hl_row *row)
 
     /* Until 3.8 traces had no total, and the stdlib's Trace still takes such a tuple. */
     bool lacks_total = PyTuple_Check(trace) && PyTuple_GET_SIZE(trace) == 3;
-    if (!hl_arguments_unpack(trace, lacks_total ? 3 : 4, values))
+    if (!hl_py_arguments_unpack(trace, lacks_total ? 3 : 4, values))
         return false;
     if (lacks_total)
         values[3] = Py_NewRef(Py_None);
@@ -330,13 +336,13 @@ static size_t join_equal_neighbours(hl_row *rows, size_t count)
     return kept;
 }
 
-hl_source *hl_convert_for_file(hl_state *state, PyObject *traces, PyObject **totals)
+hl_py_source *hl_py_convert_for_file(hl_py_state *state, PyObject *traces, PyObject **totals)
 {
     PyObject *copy = PySequence_Tuple(traces);
     if (copy == NULL)
         return NULL;
     Py_ssize_t count = PyTuple_GET_SIZE(copy), done = 0;
-    conversion work = {.source = new_private_source(state, (size_t)count), .needs = HL_NEED_DOMAINS};
+    conversion work = {.source = new_private_source(state, (size_t)count), .needs = HL_PY_NEED_DOMAINS};
     work.totals = hl_os_alloc((size_t)count + 1, LONGEST_TOTAL);
     if (work.totals == NULL)
         PyErr_NoMemory();

@@ -7,7 +7,7 @@
  *
  * Threading: the GIL.
  */
-#include "binding.h"
+#include "facts.h"
 
 #include <time.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ static PyObject *number_or_none(bool known, uint64_t number)
 
 enum { MOMENT = 2 }; /* its place among the numbers */
 
-bool hl_facts_take(hl_snapshot *const *snapshots, size_t count, PyObject **taken)
+bool hl_py_facts_take(hl_snapshot *const *snapshots, size_t count, PyObject **taken)
 {
     struct timespec now;
     uint64_t current, peak, rss = 0;
@@ -62,7 +62,7 @@ bool hl_facts_take(hl_snapshot *const *snapshots, size_t count, PyObject **taken
     return true;
 }
 
-PyObject *hl_facts_process(PyObject *module, PyObject *unused)
+PyObject *hl_py_facts_process(PyObject *module, PyObject *unused)
 {
     uint64_t arenas = 0;
     hl_process_heap heap;

@@ -2,26 +2,30 @@
  *
  * Threading: the GIL, released while the core makes or reads a file.
  */
-#include "binding.h"
+#include "files.h"
 
 #include "../core/hlsnap.h"
 #include "../core/hlsnap_bytes.h"
+#include "convert.h"
+#include "snapshot_object.h"
+#include "source.h"
+#include "traces.h"
 
 /* Traces as _file_write takes them, that is native ones, their frame limit (that which is given, if they were not
  * native), and the payload of TOTL or None. */
-PyObject *hl_files_prepare(PyObject *module, PyObject *args)
+PyObject *hl_py_files_prepare(PyObject *module, PyObject *args)
 {
-    hl_state *state = hl_state_of_module(module);
+    hl_py_state *state = hl_py_state_of_module(module);
     PyObject *traces, *totals = NULL;
     unsigned int limit;
 
     if (!PyArg_ParseTuple(args, "OI", &traces, &limit))
         return NULL;
     HL_OWN_WORK;
-    hl_source *source = hl_traces_source(state, traces);
+    hl_py_source *source = hl_py_traces_source(state, traces);
     if (source == NULL) {
-        PyObject *list = hl_traces_list(state, traces);
-        source = list != NULL ? hl_convert_for_file(state, list, &totals) : NULL;
+        PyObject *list = hl_py_traces_list(state, traces);
+        source = list != NULL ? hl_py_convert_for_file(state, list, &totals) : NULL;
         if (source != NULL)
             source->snapshot->nframe = limit;
         Py_XDECREF(list);
@@ -29,7 +33,7 @@ PyObject *hl_files_prepare(PyObject *module, PyObject *args)
     if (source == NULL)
         return NULL;
     limit = source->snapshot->nframe;
-    PyObject *native = hl_traces_new(state, source);
+    PyObject *native = hl_py_traces_new(state, source);
     Py_DECREF(source);
     return Py_BuildValue("(NIN)", native, limit, totals != NULL ? totals : Py_NewRef(Py_None));
 }
@@ -57,14 +61,14 @@ static bool read_sections(PyObject *list, hl_hlsnap_section *sections, size_t *c
     return true;
 }
 
-static void drop_sources(hl_source **sources, size_t count)
+static void drop_sources(hl_py_source **sources, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         Py_DECREF(sources[i]);
 }
 
 /* What is behind the traces of one or several moments: how many; 0 with an exception. */
-static size_t read_moments(hl_state *state, PyObject *moments, hl_source **sources)
+static size_t read_moments(hl_py_state *state, PyObject *moments, hl_py_source **sources)
 {
     Py_ssize_t count = PyTuple_GET_SIZE(moments);
 
@@ -73,7 +77,7 @@ static size_t read_moments(hl_state *state, PyObject *moments, hl_source **sourc
         return 0;
     }
     for (Py_ssize_t i = 0; i < count; i++) {
-        sources[i] = hl_traces_source(state, PyTuple_GET_ITEM(moments, i));
+        sources[i] = hl_py_traces_source(state, PyTuple_GET_ITEM(moments, i));
         if (sources[i] == NULL || sources[i]->snapshot->book != sources[0]->snapshot->book) {
             drop_sources(sources, (size_t)i + (sources[i] != NULL));
             PyErr_SetString(PyExc_TypeError, "traces must come from _file_prepare, and share their names");
@@ -83,14 +87,14 @@ static size_t read_moments(hl_state *state, PyObject *moments, hl_source **sourc
     return (size_t)count;
 }
 
-PyObject *hl_files_write(PyObject *module, PyObject *args)
+PyObject *hl_py_files_write(PyObject *module, PyObject *args)
 {
-    hl_state *state = hl_state_of_module(module);
+    hl_py_state *state = hl_py_state_of_module(module);
     hl_hlsnap_section sections[HL_HLSNAP_MOST_SECTIONS];
     size_t section_count;
     hl_hlsnap_file file;
     hl_status status;
-    hl_source *sources[HL_MOMENTS];
+    hl_py_source *sources[HL_MOMENTS];
     const hl_snapshot *snapshots[HL_MOMENTS];
     PyObject *moments, *list;
 
@@ -108,13 +112,13 @@ PyObject *hl_files_write(PyObject *module, PyObject *args)
     Py_END_ALLOW_THREADS
     drop_sources(sources, count);
     if (status != HL_OK)
-        return hl_raise_status(status);
+        return hl_py_raise_status(status);
     PyObject *bytes = PyBytes_FromStringAndSize((const char *)file.bytes, (Py_ssize_t)file.length);
     hl_os_free(file.bytes);
     return bytes;
 }
 
-static void raise_malformed(hl_state *state, const char *what, size_t where)
+static void raise_malformed(hl_py_state *state, const char *what, size_t where)
 {
     PyObject *arguments = Py_BuildValue("(sn)", what, (Py_ssize_t)where);
 
@@ -123,7 +127,7 @@ static void raise_malformed(hl_state *state, const char *what, size_t where)
     Py_XDECREF(arguments);
 }
 
-static PyObject *raise_unreadable(hl_state *state, const hl_hlsnap_error *error)
+static PyObject *raise_unreadable(hl_py_state *state, const hl_hlsnap_error *error)
 {
     char what[200];
 
@@ -136,19 +140,19 @@ static PyObject *raise_unreadable(hl_state *state, const hl_hlsnap_error *error)
 }
 
 /* Steals the snapshot. */
-static PyObject *wrap_snapshot(hl_state *state, hl_snapshot *snapshot)
+static PyObject *wrap_snapshot(hl_py_state *state, hl_snapshot *snapshot)
 {
     uint32_t limit = snapshot->nframe;
     hl_moment moment = snapshot->moment;
-    hl_source *source = hl_source_new(state, snapshot);
-    PyObject *traces = source != NULL ? hl_traces_new(state, source) : NULL;
+    hl_py_source *source = hl_py_source_new(state, snapshot);
+    PyObject *traces = source != NULL ? hl_py_traces_new(state, source) : NULL;
 
     Py_XDECREF(source);
     return traces != NULL ? Py_BuildValue("(NIi)", traces, limit, moment) : NULL;
 }
 
 /* [(traces, limit, moment)] */
-static PyObject *wrap_snapshots(hl_state *state, const hl_hlsnap_content *content)
+static PyObject *wrap_snapshots(hl_py_state *state, const hl_hlsnap_content *content)
 {
     PyObject *list = PyList_New((Py_ssize_t)content->snapshot_count);
 
@@ -181,9 +185,9 @@ static PyObject *wrap_sections(const hl_hlsnap_content *content, const uint8_t *
     return list;
 }
 
-PyObject *hl_files_read(PyObject *module, PyObject *data)
+PyObject *hl_py_files_read(PyObject *module, PyObject *data)
 {
-    hl_state *state = hl_state_of_module(module);
+    hl_py_state *state = hl_py_state_of_module(module);
     hl_hlsnap_content content;
     hl_hlsnap_error error;
     hl_status status;
@@ -199,7 +203,7 @@ PyObject *hl_files_read(PyObject *module, PyObject *data)
     status = hl_hlsnap_read(bytes, length, &content, &error);
     Py_END_ALLOW_THREADS
     if (status != HL_OK)
-        return status == HL_MALFORMED ? raise_unreadable(state, &error) : hl_raise_status(status);
+        return status == HL_MALFORMED ? raise_unreadable(state, &error) : hl_py_raise_status(status);
     PyObject *snapshots = wrap_snapshots(state, &content);
     PyObject *sections = snapshots != NULL ? wrap_sections(&content, bytes) : NULL;
     if (sections == NULL) {
@@ -225,7 +229,7 @@ static PyObject *next_total(const uint8_t **at, const uint8_t *end)
     return NULL;
 }
 
-static PyObject *with_total(hl_state *state, PyObject *row, const uint8_t **at, const uint8_t *end)
+static PyObject *with_total(hl_py_state *state, PyObject *row, const uint8_t **at, const uint8_t *end)
 {
     PyObject *total = next_total(at, end);
 
@@ -236,14 +240,15 @@ static PyObject *with_total(hl_state *state, PyObject *row, const uint8_t **at, 
     return Py_BuildValue("(OOON)", PyTuple_GET_ITEM(row, 0), PyTuple_GET_ITEM(row, 1), PyTuple_GET_ITEM(row, 2), total);
 }
 
-static PyObject *list_with_totals(hl_state *state, hl_source *source, const uint8_t *at, const uint8_t *end, bool whole)
+static PyObject *list_with_totals(hl_py_state *state, hl_py_source *source, const uint8_t *at, const uint8_t *end,
+                                  bool whole)
 {
     const hl_snapshot *snapshot = source->snapshot;
     PyObject *list = PyList_New((Py_ssize_t)snapshot->blocks);
     Py_ssize_t next = 0;
 
     for (size_t i = 0; list != NULL && i < snapshot->row_count; i++) {
-        PyObject *row = snapshot->rows[i].live > 0 ? hl_source_row(source, i) : Py_NewRef(Py_None);
+        PyObject *row = snapshot->rows[i].live > 0 ? hl_py_source_row(source, i) : Py_NewRef(Py_None);
         for (uint64_t block = 0; row != NULL && list != NULL && block < snapshot->rows[i].live; block++) {
             PyObject *trace = with_total(state, row, &at, end);
             if (trace == NULL)
@@ -262,9 +267,9 @@ static PyObject *list_with_totals(hl_state *state, hl_source *source, const uint
     return list;
 }
 
-PyObject *hl_files_totals(PyObject *module, PyObject *args)
+PyObject *hl_py_files_totals(PyObject *module, PyObject *args)
 {
-    hl_state *state = hl_state_of_module(module);
+    hl_py_state *state = hl_py_state_of_module(module);
     PyObject *traces;
     const char *bytes;
     Py_ssize_t length;
@@ -273,7 +278,7 @@ PyObject *hl_files_totals(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "Oy#p", &traces, &bytes, &length, &whole))
         return NULL;
     HL_OWN_WORK;
-    hl_source *source = hl_traces_source(state, traces);
+    hl_py_source *source = hl_py_traces_source(state, traces);
     if (source == NULL) {
         PyErr_SetString(PyExc_TypeError, "traces must come from _file_read");
         return NULL;
@@ -287,22 +292,22 @@ PyObject *hl_files_totals(PyObject *module, PyObject *args)
     return list;
 }
 
-PyObject *hl_files_snapshot(PyObject *module, PyObject *args)
+PyObject *hl_py_files_snapshot(PyObject *module, PyObject *args)
 {
     PyObject *traces, *limit, *facts;
 
     if (!PyArg_ParseTuple(args, "OOO", &traces, &limit, &facts))
         return NULL;
     HL_OWN_WORK;
-    PyObject *snapshot = hl_snapshot_object_new(hl_state_of_module(module), Py_NewRef(traces), Py_NewRef(limit));
-    return hl_snapshot_object_with_facts(snapshot, Py_NewRef(facts));
+    PyObject *snapshot = hl_py_snapshot_new(hl_py_state_of_module(module), Py_NewRef(traces), Py_NewRef(limit));
+    return hl_py_snapshot_with_facts(snapshot, Py_NewRef(facts));
 }
 
-PyObject *hl_files_facts(PyObject *module, PyObject *snapshot)
+PyObject *hl_py_files_facts(PyObject *module, PyObject *snapshot)
 {
-    if (!PyObject_TypeCheck(snapshot, hl_state_of_module(module)->snapshot)) {
+    if (!PyObject_TypeCheck(snapshot, hl_py_state_of_module(module)->snapshot)) {
         PyErr_SetString(PyExc_TypeError, "not a Snapshot");
         return NULL;
     }
-    return hl_snapshot_object_facts(snapshot);
+    return hl_py_snapshot_facts(snapshot);
 }

@@ -5,23 +5,27 @@
  *
  * Threading: the GIL.
  */
-#include "binding.h"
+#include "filters.h"
+
+#include "arguments.h"
+#include "match.h"
+#include "objects.h"
 
 typedef struct {
     PyObject_HEAD
     PyObject *dict;
     PyObject *weak;
-} hl_filter_object;
+} hl_py_filter;
 
 /* --- attributes --- */
 
 static int base_filter_init(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"inclusive"};
-    static const hl_signature signature = {"BaseFilter.__init__", names, 1, 1, 1, 1};
+    static const hl_py_signature signature = {"BaseFilter.__init__", names, 1, 1, 1, 1};
     PyObject *inclusive;
 
-    if (!hl_arguments_parse(&signature, args, kwargs, &inclusive))
+    if (!hl_py_arguments_parse(&signature, args, kwargs, &inclusive))
         return -1;
     return PyObject_SetAttrString(self, "inclusive", inclusive);
 }
@@ -29,14 +33,14 @@ static int base_filter_init(PyObject *self, PyObject *args, PyObject *kwargs)
 static int filter_init(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"inclusive", "filename_pattern", "lineno", "all_frames", "domain"};
-    static const hl_signature signature = {"Filter.__init__", names, 1, 2, 5, 5};
+    static const hl_py_signature signature = {"Filter.__init__", names, 1, 2, 5, 5};
     PyObject *values[5];
 
-    if (!hl_arguments_parse(&signature, args, kwargs, values))
+    if (!hl_py_arguments_parse(&signature, args, kwargs, values))
         return -1;
     if (PyObject_SetAttrString(self, "inclusive", values[0]) < 0)
         return -1;
-    PyObject *pattern = hl_match_normalize(values[1]);
+    PyObject *pattern = hl_py_match_normalize(values[1]);
     if (pattern == NULL)
         return -1;
     int done = PyObject_SetAttrString(self, "_filename_pattern", pattern);
@@ -51,10 +55,10 @@ static int filter_init(PyObject *self, PyObject *args, PyObject *kwargs)
 static int domain_filter_init(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"inclusive", "domain"};
-    static const hl_signature signature = {"DomainFilter.__init__", names, 1, 2, 2, 2};
+    static const hl_py_signature signature = {"DomainFilter.__init__", names, 1, 2, 2, 2};
     PyObject *values[2];
 
-    if (!hl_arguments_parse(&signature, args, kwargs, values))
+    if (!hl_py_arguments_parse(&signature, args, kwargs, values))
         return -1;
     if (PyObject_SetAttrString(self, "inclusive", values[0]) < 0)
         return -1;
@@ -78,13 +82,13 @@ static PyObject *get_domain(PyObject *self, void *closure)
 static int filter_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(self));
-    Py_VISIT(((hl_filter_object *)self)->dict);
+    Py_VISIT(((hl_py_filter *)self)->dict);
     return 0;
 }
 
 static int filter_clear(PyObject *self)
 {
-    Py_CLEAR(((hl_filter_object *)self)->dict);
+    Py_CLEAR(((hl_py_filter *)self)->dict);
     return 0;
 }
 
@@ -94,7 +98,7 @@ static void filter_dealloc(PyObject *self)
 
     PyObject_GC_UnTrack(self);
     Py_TRASHCAN_BEGIN(self, filter_dealloc)
-    if (((hl_filter_object *)self)->weak != NULL)
+    if (((hl_py_filter *)self)->weak != NULL)
         PyObject_ClearWeakRefs(self);
     filter_clear(self);
     type->tp_free(self);
@@ -104,10 +108,10 @@ static void filter_dealloc(PyObject *self)
 
 #define METHOD(name, function) {name, (PyCFunction)(void (*)(void))function, METH_VARARGS | METH_KEYWORDS, NULL}
 
-PyTypeObject *hl_base_filter_type_new(PyObject *module)
+PyTypeObject *hl_py_base_filter_type_new(PyObject *module)
 {
     static PyMemberDef members[] = {
-        HL_DICT_MEMBERS(hl_filter_object),
+        HL_PY_DICT_MEMBERS(hl_py_filter),
         {NULL, 0, 0, 0, NULL},
     };
     static PyGetSetDef getset[] = {
@@ -115,7 +119,7 @@ PyTypeObject *hl_base_filter_type_new(PyObject *module)
         {NULL, NULL, NULL, NULL, NULL},
     };
     static PyMethodDef methods[] = {
-        METHOD("_match", hl_match_base),
+        METHOD("_match", hl_py_match_base),
         {NULL, NULL, 0, NULL},
     };
     PyType_Slot slots[] = {
@@ -131,24 +135,24 @@ PyTypeObject *hl_base_filter_type_new(PyObject *module)
     };
     PyType_Spec spec = {
         .name = "heapledger.BaseFilter",
-        .basicsize = sizeof(hl_filter_object),
+        .basicsize = sizeof(hl_py_filter),
         .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
         .slots = slots,
     };
-    return hl_type_new(module, &spec, NULL, NULL);
+    return hl_py_type_new(module, &spec, NULL, NULL);
 }
 
-PyTypeObject *hl_filter_type_new(PyObject *module, PyTypeObject *base)
+PyTypeObject *hl_py_filter_type_new(PyObject *module, PyTypeObject *base)
 {
     static PyGetSetDef getset[] = {
-        HL_READ_ONLY("filename_pattern", get_pattern, "Shell-style pattern of the file name."),
+        HL_PY_READ_ONLY("filename_pattern", get_pattern, "Shell-style pattern of the file name."),
         {NULL, NULL, NULL, NULL, NULL},
     };
     static PyMethodDef methods[] = {
-        METHOD("_match_frame_impl", hl_match_frame_impl),
-        METHOD("_match_frame", hl_match_frame),
-        METHOD("_match_traceback", hl_match_traceback),
-        METHOD("_match", hl_match_filter),
+        METHOD("_match_frame_impl", hl_py_match_frame_impl),
+        METHOD("_match_frame", hl_py_match_frame),
+        METHOD("_match_traceback", hl_py_match_traceback),
+        METHOD("_match", hl_py_match_filter),
         {NULL, NULL, 0, NULL},
     };
     PyType_Slot slots[] = {
@@ -164,21 +168,21 @@ PyTypeObject *hl_filter_type_new(PyObject *module, PyTypeObject *base)
     };
     PyType_Spec spec = {
         .name = "heapledger.Filter",
-        .basicsize = sizeof(hl_filter_object),
+        .basicsize = sizeof(hl_py_filter),
         .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
         .slots = slots,
     };
-    return hl_type_new(module, &spec, base, NULL);
+    return hl_py_type_new(module, &spec, base, NULL);
 }
 
-PyTypeObject *hl_domain_filter_type_new(PyObject *module, PyTypeObject *base)
+PyTypeObject *hl_py_domain_filter_type_new(PyObject *module, PyTypeObject *base)
 {
     static PyGetSetDef getset[] = {
-        HL_READ_ONLY("domain", get_domain, "Address space of the blocks."),
+        HL_PY_READ_ONLY("domain", get_domain, "Address space of the blocks."),
         {NULL, NULL, NULL, NULL, NULL},
     };
     static PyMethodDef methods[] = {
-        METHOD("_match", hl_match_domain_filter),
+        METHOD("_match", hl_py_match_domain_filter),
         {NULL, NULL, 0, NULL},
     };
     PyType_Slot slots[] = {
@@ -193,9 +197,9 @@ PyTypeObject *hl_domain_filter_type_new(PyObject *module, PyTypeObject *base)
     };
     PyType_Spec spec = {
         .name = "heapledger.DomainFilter",
-        .basicsize = sizeof(hl_filter_object),
+        .basicsize = sizeof(hl_py_filter),
         .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
         .slots = slots,
     };
-    return hl_type_new(module, &spec, base, NULL);
+    return hl_py_type_new(module, &spec, base, NULL);
 }

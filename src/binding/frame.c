@@ -3,17 +3,21 @@
  * A frame is the pair it was given, whatever that is, and may carry the name of the function, which takes no part in
  * equality, hash, order or text.
  */
-#include "binding.h"
+#include "frame.h"
+
+#include "arguments.h"
+#include "objects.h"
+#include "text.h"
 
 typedef struct {
     PyObject_HEAD
     PyObject *frame; /* NULL until __init__ */
     PyObject *name;  /* NULL: None */
-} hl_frame;
+} hl_py_frame;
 
-PyObject *hl_frame_new(hl_state *state, PyObject *frame, PyObject *name)
+PyObject *hl_py_frame_new(hl_py_state *state, PyObject *frame, PyObject *name)
 {
-    hl_frame *self = (hl_frame *)state->frame->tp_alloc(state->frame, 0);
+    hl_py_frame *self = (hl_py_frame *)state->frame->tp_alloc(state->frame, 0);
 
     if (self != NULL) {
         self->frame = Py_NewRef(frame);
@@ -25,21 +29,21 @@ PyObject *hl_frame_new(hl_state *state, PyObject *frame, PyObject *name)
 static int frame_init(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"frame", "name"};
-    static const hl_signature signature = {"Frame.__init__", names, 1, 1, 1, 2};
+    static const hl_py_signature signature = {"Frame.__init__", names, 1, 1, 1, 2};
     PyObject *values[2];
 
-    if (!hl_arguments_parse(&signature, args, kwargs, values))
+    if (!hl_py_arguments_parse(&signature, args, kwargs, values))
         return -1;
-    Py_XSETREF(((hl_frame *)self)->frame, Py_NewRef(values[0]));
-    Py_XSETREF(((hl_frame *)self)->name, Py_XNewRef(values[1]));
+    Py_XSETREF(((hl_py_frame *)self)->frame, Py_NewRef(values[0]));
+    Py_XSETREF(((hl_py_frame *)self)->name, Py_XNewRef(values[1]));
     return 0;
 }
 
 static PyObject *frame_key(PyObject *self)
 {
-    PyObject *frame = ((hl_frame *)self)->frame;
+    PyObject *frame = ((hl_py_frame *)self)->frame;
 
-    return frame != NULL ? Py_NewRef(frame) : hl_object_missing(self, "_frame");
+    return frame != NULL ? Py_NewRef(frame) : hl_py_object_missing(self, "_frame");
 }
 
 static PyObject *part(PyObject *self, Py_ssize_t index)
@@ -47,7 +51,7 @@ static PyObject *part(PyObject *self, Py_ssize_t index)
     PyObject *frame = frame_key(self);
     if (frame == NULL)
         return NULL;
-    PyObject *found = hl_object_item(frame, index);
+    PyObject *found = hl_py_object_item(frame, index);
     Py_DECREF(frame);
     return found;
 }
@@ -66,12 +70,12 @@ static PyObject *get_lineno(PyObject *self, void *closure)
 
 static PyObject *frame_compare(PyObject *self, PyObject *other, int op)
 {
-    return hl_object_compare(self, other, op, hl_state_of(Py_TYPE(self))->frame, true, frame_key);
+    return hl_py_object_compare(self, other, op, hl_py_state_of(Py_TYPE(self))->frame, true, frame_key);
 }
 
 static Py_hash_t frame_hash(PyObject *self)
 {
-    return hl_object_hash(self, frame_key);
+    return hl_py_object_hash(self, frame_key);
 }
 
 static PyObject *format_parts(PyObject *self, const char *format)
@@ -83,7 +87,7 @@ static PyObject *format_parts(PyObject *self, const char *format)
         Py_XDECREF(filename);
         return NULL;
     }
-    return hl_text_format(format, Py_BuildValue("(NN)", filename, lineno));
+    return hl_py_text_format(format, Py_BuildValue("(NN)", filename, lineno));
 }
 
 static PyObject *frame_str(PyObject *self)
@@ -99,15 +103,15 @@ static PyObject *frame_repr(PyObject *self)
 static int frame_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(self));
-    Py_VISIT(((hl_frame *)self)->frame);
-    Py_VISIT(((hl_frame *)self)->name);
+    Py_VISIT(((hl_py_frame *)self)->frame);
+    Py_VISIT(((hl_py_frame *)self)->name);
     return 0;
 }
 
 static int frame_clear(PyObject *self)
 {
-    Py_CLEAR(((hl_frame *)self)->frame);
-    Py_CLEAR(((hl_frame *)self)->name);
+    Py_CLEAR(((hl_py_frame *)self)->frame);
+    Py_CLEAR(((hl_py_frame *)self)->name);
     return 0;
 }
 
@@ -123,22 +127,22 @@ static void frame_dealloc(PyObject *self)
     Py_TRASHCAN_END
 }
 
-PyTypeObject *hl_frame_type_new(PyObject *module)
+PyTypeObject *hl_py_frame_type_new(PyObject *module)
 {
     static const char *const names[] = {"_frame", "name", NULL};
     static PyMemberDef members[] = {
-        {"_frame", T_OBJECT_EX, offsetof(hl_frame, frame), 0, PyDoc_STR("The pair (filename, lineno).")},
-        {"name", T_OBJECT, offsetof(hl_frame, name), 0, PyDoc_STR("Name of the function, or None.")},
+        {"_frame", T_OBJECT_EX, offsetof(hl_py_frame, frame), 0, PyDoc_STR("The pair (filename, lineno).")},
+        {"name", T_OBJECT, offsetof(hl_py_frame, name), 0, PyDoc_STR("Name of the function, or None.")},
         {NULL, 0, 0, 0, NULL},
     };
     static PyGetSetDef getset[] = {
-        HL_READ_ONLY("filename", get_filename, "File name."),
-        HL_READ_ONLY("lineno", get_lineno, "Line number."),
+        HL_PY_READ_ONLY("filename", get_filename, "File name."),
+        HL_PY_READ_ONLY("lineno", get_lineno, "Line number."),
         {NULL, NULL, NULL, NULL, NULL},
     };
     static PyMethodDef methods[] = {
-        {"__reduce__", hl_object_reduce, METH_NOARGS, NULL},
-        {"__getstate__", hl_object_getstate, METH_NOARGS, NULL},
+        {"__reduce__", hl_py_object_reduce, METH_NOARGS, NULL},
+        {"__getstate__", hl_py_object_getstate, METH_NOARGS, NULL},
         {NULL, NULL, 0, NULL},
     };
     PyType_Slot slots[] = {
@@ -159,9 +163,9 @@ PyTypeObject *hl_frame_type_new(PyObject *module)
     };
     PyType_Spec spec = {
         .name = "heapledger.Frame",
-        .basicsize = sizeof(hl_frame),
+        .basicsize = sizeof(hl_py_frame),
         .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
         .slots = slots,
     };
-    return hl_type_new(module, &spec, NULL, names);
+    return hl_py_type_new(module, &spec, NULL, names);
 }

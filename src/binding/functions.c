@@ -4,11 +4,25 @@
  *
  * Threading: the GIL.
  */
-#include "binding.h"
+#include "functions.h"
+
+#include "../core/group.h"
+#include "arguments.h"
+#include "call_tree.h"
+#include "facts.h"
+#include "files.h"
+#include "greatest.h"
+#include "snapshot_merge.h"
+#include "source.h"
+#include "sum_by.h"
+#include "take.h"
+#include "text.h"
+#include "traceback.h"
+#include "unpickle.h"
 
 /* --- the tracer --- */
 
-bool hl_functions_nframe(PyObject *object, uint32_t *nframe)
+bool hl_py_functions_nframe(PyObject *object, uint32_t *nframe)
 {
     int overflow;
     long number = PyLong_AsLongAndOverflow(object, &overflow);
@@ -30,21 +44,21 @@ bool hl_functions_nframe(PyObject *object, uint32_t *nframe)
 static PyObject *start(PyObject *module, PyObject *args, PyObject *keywords)
 {
     static const char *const names[] = {"numbers"};
-    static const hl_signature signature = {"start", names, 0, 0, 0, 1};
+    static const hl_py_signature signature = {"start", names, 0, 0, 0, 1};
     PyObject *nframe = NULL, *numbers = NULL, *none = PyTuple_New(0);
     hl_tracer_options options = {.nframe = 1};
 
     (void)module;
     bool bound = none != NULL && PyArg_UnpackTuple(args, "start", 0, 1, &nframe) &&
-                 hl_arguments_parse(&signature, none, keywords, &numbers);
+                 hl_py_arguments_parse(&signature, none, keywords, &numbers);
     Py_XDECREF(none);
     int asked = !bound ? -1 : numbers == NULL ? 0 : PyObject_IsTrue(numbers);
-    if (asked < 0 || (nframe != NULL && !hl_functions_nframe(nframe, &options.nframe)))
+    if (asked < 0 || (nframe != NULL && !hl_py_functions_nframe(nframe, &options.nframe)))
         return NULL;
     options.numbers = asked;
     hl_status status = hl_tracer_start(options);
     if (status != HL_OK)
-        return hl_raise_status(status);
+        return hl_py_raise_status(status);
     Py_RETURN_NONE;
 }
 
@@ -66,7 +80,7 @@ static PyObject *clear_traces(PyObject *module, PyObject *unused)
     (void)module, (void)unused;
     hl_status status = hl_tracer_clear();
     if (status != HL_OK)
-        return hl_raise_status(status);
+        return hl_py_raise_status(status);
     Py_RETURN_NONE;
 }
 
@@ -75,7 +89,7 @@ static PyObject *reset_peak(PyObject *module, PyObject *unused)
     (void)module, (void)unused;
     hl_status status = hl_tracer_reset_peak();
     if (status != HL_OK)
-        return hl_raise_status(status);
+        return hl_py_raise_status(status);
     Py_RETURN_NONE;
 }
 
@@ -119,7 +133,7 @@ static PyObject *get_tracemalloc_memory(PyObject *module, PyObject *unused)
 
     HL_OWN_WORK;
     if (!hl_tracer_is_tracing()) {
-        PyObject *stdlib = hl_state_of_module(module)->stdlib_memory;
+        PyObject *stdlib = hl_py_state_of_module(module)->stdlib_memory;
         return stdlib != NULL ? PyObject_CallNoArgs(stdlib) : PyLong_FromLong(0);
     }
     hl_tracer_memory(&bytes);
@@ -162,32 +176,32 @@ static PyObject *in_main_interpreter(PyObject *module, PyObject *unused)
 /* --- one object --- */
 
 /* *source is NULL when the object's block is not in the ledger. */
-static bool find_object(hl_state *state, PyObject *object, hl_source **source)
+static bool find_object(hl_py_state *state, PyObject *object, hl_py_source **source)
 {
     hl_snapshot *snapshot = NULL;
     hl_status status = hl_tracer_find(hl_tracer_block_of(object), 0, &snapshot);
 
     *source = NULL;
     if (status != HL_OK && status != HL_STOPPED) {
-        hl_raise_status(status);
+        hl_py_raise_status(status);
         return false;
     }
     if (snapshot == NULL)
         return true;
-    *source = hl_source_new(state, snapshot);
+    *source = hl_py_source_new(state, snapshot);
     return *source != NULL;
 }
 
 static PyObject *get_object_frames(PyObject *module, PyObject *object)
 {
-    hl_source *source;
+    hl_py_source *source;
 
     HL_OWN_WORK;
-    if (!find_object(hl_state_of_module(module), object, &source))
+    if (!find_object(hl_py_state_of_module(module), object, &source))
         return NULL;
     if (source == NULL)
         Py_RETURN_NONE;
-    PyObject *frames = hl_source_frames(source, source->snapshot->rows[0].stack);
+    PyObject *frames = hl_py_source_frames(source, source->snapshot->rows[0].stack);
     Py_DECREF(source);
     return frames;
 }
@@ -195,19 +209,19 @@ static PyObject *get_object_frames(PyObject *module, PyObject *object)
 static PyObject *get_object_traceback(PyObject *module, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"obj"};
-    static const hl_signature signature = {"get_object_traceback", names, 0, 1, 1, 1};
-    hl_state *state = hl_state_of_module(module);
+    static const hl_py_signature signature = {"get_object_traceback", names, 0, 1, 1, 1};
+    hl_py_state *state = hl_py_state_of_module(module);
     PyObject *object;
-    hl_source *source;
+    hl_py_source *source;
 
-    if (!hl_arguments_parse(&signature, args, kwargs, &object))
+    if (!hl_py_arguments_parse(&signature, args, kwargs, &object))
         return NULL;
     HL_OWN_WORK;
     if (!find_object(state, object, &source))
         return NULL;
     if (source == NULL)
         Py_RETURN_NONE;
-    PyObject *traceback = hl_traceback_new(state, source, HL_BY_STACK, source->snapshot->rows[0].stack, NULL);
+    PyObject *traceback = hl_py_traceback_new(state, source, HL_BY_STACK, source->snapshot->rows[0].stack, NULL);
     Py_DECREF(source);
     return traceback;
 }
@@ -217,19 +231,19 @@ static PyObject *get_object_traceback(PyObject *module, PyObject *args, PyObject
 static PyObject *format_size(PyObject *module, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"size", "sign"};
-    static const hl_signature signature = {"_format_size", names, 0, 2, 2, 2};
+    static const hl_py_signature signature = {"_format_size", names, 0, 2, 2, 2};
     PyObject *values[2];
 
     (void)module;
-    if (!hl_arguments_parse(&signature, args, kwargs, values))
+    if (!hl_py_arguments_parse(&signature, args, kwargs, values))
         return NULL;
     int sign = PyObject_IsTrue(values[1]);
-    return sign < 0 ? NULL : hl_text_size(values[0], sign);
+    return sign < 0 ? NULL : hl_py_text_size(values[0], sign);
 }
 
 #define KEYWORDS(function) (PyCFunction)(void (*)(void)) function, METH_VARARGS | METH_KEYWORDS
 
-PyMethodDef hl_functions[] = {
+PyMethodDef hl_py_functions[] = {
     {"start", KEYWORDS(start),
      PyDoc_STR(
          "start(nframe=1, /, *, numbers=False)\n--\n\nStart tracing, with at most nframe frames per traceback.\n\n"
@@ -247,15 +261,16 @@ PyMethodDef hl_functions[] = {
      PyDoc_STR("get_traceback_limit()\n--\n\nFrames kept per traceback at the most.")},
     {"get_object_traceback", KEYWORDS(get_object_traceback),
      PyDoc_STR("get_object_traceback(obj)\n--\n\nWhere obj was allocated: a Traceback, or None.")},
-    {"take_snapshot", KEYWORDS(hl_take_snapshot), PyDoc_STR("take_snapshot()\n--\n\nA Snapshot of all traced blocks.")},
-    {"take_capture", hl_take_capture, METH_NOARGS,
+    {"take_snapshot", KEYWORDS(hl_py_take_snapshot),
+     PyDoc_STR("take_snapshot()\n--\n\nA Snapshot of all traced blocks.")},
+    {"take_capture", hl_py_take_capture, METH_NOARGS,
      PyDoc_STR(
          "take_capture()\n--\n\nA Capture: the ledger now, at the peak, and all that was allocated, at one instant.")},
-    {"take_peak_snapshot", hl_take_peak_snapshot, METH_NOARGS,
+    {"take_peak_snapshot", hl_py_take_peak_snapshot, METH_NOARGS,
      PyDoc_STR("take_peak_snapshot()\n--\n\n"
                "A Snapshot of the blocks that were traced at the moment of the greatest traced memory\n"
                "since start(), clear_traces() or reset_peak(); its sizes add up to get_traced_memory()[1].")},
-    {"take_allocation_snapshot", hl_take_allocation_snapshot, METH_NOARGS,
+    {"take_allocation_snapshot", hl_py_take_allocation_snapshot, METH_NOARGS,
      PyDoc_STR("take_allocation_snapshot()\n--\n\n"
                "A Snapshot of all blocks allocated since start() or clear_traces(), freed or not.\n\n"
                "A reallocation counts as an allocation of the new size. Blocks are counted by traceback and\n"
@@ -270,51 +285,51 @@ PyMethodDef hl_functions[] = {
     {"lost_records", lost_records, METH_NOARGS,
      PyDoc_STR(
          "lost_records()\n--\n\nAllocations that could not be entered, or had to be forgotten, since the last start.")},
-    {"_get_traces", hl_take_traces, METH_NOARGS,
+    {"_get_traces", hl_py_take_traces, METH_NOARGS,
      PyDoc_STR("_get_traces()\n--\n\nList of (domain, size, frames newest first, total_nframe), one per block.")},
     {"_get_object_traceback", get_object_frames, METH_O,
      PyDoc_STR("_get_object_traceback(obj, /)\n--\n\nTuple of (filename, lineno), newest first, or None.")},
     {"_format_size", KEYWORDS(format_size), PyDoc_STR("_format_size(size, sign)\n--\n\nA size for people.")},
-    {"_process_facts", hl_facts_process, METH_NOARGS,
+    {"_process_facts", hl_py_facts_process, METH_NOARGS,
      PyDoc_STR("_process_facts()\n--\n\n(arena bytes, (heap, mapped, used, free)), each None where not known.")},
-    {"_make_capture", (PyCFunction)(void (*)(void))hl_make_capture, METH_FASTCALL,
+    {"_make_capture", (PyCFunction)(void (*)(void))hl_py_make_capture, METH_FASTCALL,
      PyDoc_STR(
          "_make_capture(live, peak, allocated, /)\n--\n\nA Capture of snapshots that share their names, or None.")},
-    {"_merge_captures", hl_merge_captures, METH_O,
+    {"_merge_captures", hl_py_snapshot_merge_captures, METH_O,
      PyDoc_STR(
          "_merge_captures(captures, /)\n--\n\nMany tuples of snapshots added up to one, which share their names.")},
-    {"_file_prepare", hl_files_prepare, METH_VARARGS,
+    {"_file_prepare", hl_py_files_prepare, METH_VARARGS,
      PyDoc_STR("_file_prepare(traces, limit, /)\n--\n\n(traces for _file_write, limit, payload of TOTL or None).")},
-    {"_file_write", hl_files_write, METH_VARARGS,
+    {"_file_write", hl_py_files_write, METH_VARARGS,
      PyDoc_STR("_file_write((traces, ...), sections, /)\n--\n\nThe bytes of a file; sections are (kind, bytes).")},
-    {"_file_read", hl_files_read, METH_O,
+    {"_file_read", hl_py_files_read, METH_O,
      PyDoc_STR("_file_read(data, /)\n--\n\n([(traces, limit, moment)], [(kind, offset, bytes)], all is known), or "
                "ValueError(what, where).")},
-    {"_file_totals", hl_files_totals, METH_VARARGS,
+    {"_file_totals", hl_py_files_totals, METH_VARARGS,
      PyDoc_STR("_file_totals(traces, payload, whole, /)\n--\n\nThe tuples of traces with the totals of TOTL, or "
                "ValueError.")},
-    {"_unpickle_run", hl_unpickle_run, METH_VARARGS,
+    {"_unpickle_run", hl_py_unpickle_run, METH_VARARGS,
      PyDoc_STR("_unpickle_run(data, at, stack, marks, memo, /)\n--\n\nWhere it stopped: see _unpickle.py.")},
-    {"_unpickle_check", hl_unpickle_check, METH_O,
+    {"_unpickle_check", hl_py_unpickle_check, METH_O,
      PyDoc_STR("_unpickle_check(traces, /)\n--\n\nNone, or the index of a trace that is none and why.")},
-    {"_file_snapshot", hl_files_snapshot, METH_VARARGS,
+    {"_file_snapshot", hl_py_files_snapshot, METH_VARARGS,
      PyDoc_STR("_file_snapshot(traces, limit, facts, /)\n--\n\nA Snapshot with these very traces.")},
-    {"_snapshot_facts", hl_files_facts, METH_O,
+    {"_snapshot_facts", hl_py_files_facts, METH_O,
      PyDoc_STR("_snapshot_facts(snapshot, /)\n--\n\nWhat its metadata are made of; None for a snapshot without.")},
-    {"_sum_by", hl_sum_by, METH_VARARGS,
+    {"_sum_by", hl_py_sum_by, METH_VARARGS,
      PyDoc_STR("_sum_by(snapshot, key, frames, /)\n--\n\n"
                "{key(filename, lineno, function or None): (bytes, blocks)} by the newest frame of each stack (frames\n"
                "is 'newest'), by the newest that has a key, which is one other than None ('first'), or by all its\n"
                "frames, where a block counts once for each key ('all'). What has no key counts for None.")},
-    {"_split", hl_split, METH_VARARGS,
+    {"_split", hl_py_sum_by_split, METH_VARARGS,
      PyDoc_STR("_split(snapshot, answer, /)\n--\n\n"
                "Two Snapshots: the blocks for whose stacks the newest frame that has an answer says no, and those for\n"
                "which it says yes. answer(filename, lineno, function or None) is true, false, or None for none.")},
-    {"_greatest", hl_greatest, METH_VARARGS,
+    {"_greatest", hl_py_greatest, METH_VARARGS,
      PyDoc_STR("_greatest(snapshot, old_snapshot or None, key_type, limit, /)\n--\n\n"
                "The first `limit` statistics of a snapshot, or of its differences from the old one that are not 0,\n"
                "and how many there are.")},
-    {"_call_tree", hl_call_tree, METH_VARARGS,
+    {"_call_tree", hl_py_call_tree, METH_VARARGS,
      PyDoc_STR("_call_tree(snapshots, joined=False, /)\n--\n\n"
                "The call tree of a tuple of Snapshots and Nones: (parents, locations, ends, names, sums).\n\n"
                "Node 0 is the root, a parent precedes its children, and a node is followed by all that is below\n"

@@ -6,18 +6,24 @@
  * Threading: the GIL, released while the core groups. Reading a snapshot's traces may run any code; sources are held
  * meanwhile.
  */
-#include "binding.h"
+#include "greatest.h"
+
+#include "../core/group.h"
+#include "convert.h"
+#include "snapshot_object.h"
+#include "source.h"
+#include "statistic.h"
 
 /* Those at `differences`, which are statistics if there is no `before`. */
-static PyObject *make_list(hl_state *state, hl_source *now, hl_source *before, hl_key_type type,
+static PyObject *make_list(hl_py_state *state, hl_py_source *now, hl_py_source *before, hl_key_type type,
                            const hl_difference *differences, size_t count)
 {
     PyObject *list = PyList_New((Py_ssize_t)count);
     for (size_t i = 0; list != NULL && i < count; i++) {
         const hl_difference *one = &differences[i];
         hl_group group = {.key = one->key, .size = one->size, .count = one->count};
-        PyObject *item = before == NULL ? hl_statistic_new(state, now, type, &group)
-                                        : hl_difference_new(state, one->from_old ? before : now, type, one);
+        PyObject *item = before == NULL ? hl_py_statistic_new(state, now, type, &group)
+                                        : hl_py_difference_new(state, one->from_old ? before : now, type, one);
         if (item == NULL)
             Py_CLEAR(list);
         else
@@ -26,7 +32,7 @@ static PyObject *make_list(hl_state *state, hl_source *now, hl_source *before, h
     return list;
 }
 
-static PyObject *find(hl_state *state, hl_source *now, hl_source *before, hl_key_type type, size_t limit)
+static PyObject *find(hl_py_state *state, hl_py_source *now, hl_py_source *before, hl_key_type type, size_t limit)
 {
     const hl_snapshot *old = before != NULL ? before->snapshot : NULL;
     hl_difference *differences = NULL;
@@ -37,29 +43,29 @@ static PyObject *find(hl_state *state, hl_source *now, hl_source *before, hl_key
     status = hl_group_changes(now->snapshot, old, type, limit, &differences, &count);
     Py_END_ALLOW_THREADS
     if (status != HL_OK)
-        return hl_raise_status(status);
+        return hl_py_raise_status(status);
     PyObject *list = make_list(state, now, before, type, differences, count < limit ? count : limit);
     hl_os_free(differences);
     return list != NULL ? Py_BuildValue("(Nn)", list, (Py_ssize_t)count) : NULL;
 }
 
-PyObject *hl_greatest(PyObject *module, PyObject *args)
+PyObject *hl_py_greatest(PyObject *module, PyObject *args)
 {
-    hl_state *state = hl_state_of_module(module);
+    hl_py_state *state = hl_py_state_of_module(module);
     PyObject *snapshot, *old_snapshot, *name;
     Py_ssize_t limit;
     hl_key_type type;
 
     if (!PyArg_ParseTuple(args, "O!OUn", state->snapshot, &snapshot, &old_snapshot, &name, &limit) ||
-        !hl_read_key_type(name, &type))
+        !hl_py_read_key_type(name, &type))
         return NULL;
     if (old_snapshot != Py_None && !PyObject_TypeCheck(old_snapshot, state->snapshot))
         return PyErr_Format(PyExc_TypeError, "old_snapshot must be a Snapshot or None, not %.100s",
                             Py_TYPE(old_snapshot)->tp_name);
     HL_OWN_WORK;
     bool compares = old_snapshot != Py_None;
-    hl_source *now = hl_convert_snapshot(state, snapshot, true);
-    hl_source *before = now != NULL && compares ? hl_convert_snapshot(state, old_snapshot, true) : NULL;
+    hl_py_source *now = hl_py_convert_snapshot(state, snapshot, true);
+    hl_py_source *before = now != NULL && compares ? hl_py_convert_snapshot(state, old_snapshot, true) : NULL;
     PyObject *result = NULL;
     if (now != NULL && (before != NULL || !compares))
         result = find(state, now, before, type, limit > 0 ? (size_t)limit : 0);

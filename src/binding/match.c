@@ -1,12 +1,16 @@
 /* match.c: does a trace match a filter?
  *
- * hl_match_translate reads a filter with plain values for the core, which is how nearly all filtering is done; the
+ * hl_py_match_translate reads a filter with plain values for the core, which is how nearly all filtering is done; the
  * _match methods are there for everything else, and call each other through the instance, since subclasses override
  * them.
  *
  * Threading: the GIL.
  */
-#include "binding.h"
+#include "match.h"
+
+#include "arguments.h"
+#include "objects.h"
+#include "text.h"
 
 static int truth(PyObject *self, const char *name)
 {
@@ -19,7 +23,7 @@ static int truth(PyObject *self, const char *name)
 }
 
 /* os.path.normcase changes nothing here but to ask a path object for its path; then ".pyc" is ".py". */
-PyObject *hl_match_normalize(PyObject *filename)
+PyObject *hl_py_match_normalize(PyObject *filename)
 {
     PyObject *path = PyOS_FSPath(filename);
     if (path == NULL)
@@ -41,14 +45,14 @@ PyObject *hl_match_normalize(PyObject *filename)
 
 /* --- matching one trace --- */
 
-PyObject *hl_match_base(PyObject *self, PyObject *args, PyObject *kwargs)
+PyObject *hl_py_match_base(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"trace"};
-    static const hl_signature signature = {"BaseFilter._match", names, 1, 1, 1, 1};
+    static const hl_py_signature signature = {"BaseFilter._match", names, 1, 1, 1, 1};
     PyObject *trace;
 
     (void)self;
-    if (hl_arguments_parse(&signature, args, kwargs, &trace))
+    if (hl_py_arguments_parse(&signature, args, kwargs, &trace))
         PyErr_SetNone(PyExc_NotImplementedError);
     return NULL;
 }
@@ -63,8 +67,8 @@ static int glob_match(PyObject *pattern, PyObject *filename)
         PyErr_Format(PyExc_TypeError, "expected str, not %.100s", Py_TYPE(pattern)->tp_name);
         return -1;
     }
-    const char *pattern_bytes = hl_text_utf8(pattern, &pattern_length, &pattern_owner);
-    const char *name_bytes = pattern_bytes != NULL ? hl_text_utf8(filename, &name_length, &name_owner) : NULL;
+    const char *pattern_bytes = hl_py_text_utf8(pattern, &pattern_length, &pattern_owner);
+    const char *name_bytes = pattern_bytes != NULL ? hl_py_text_utf8(filename, &name_length, &name_owner) : NULL;
     if (name_bytes != NULL)
         matched = hl_glob_match(pattern_bytes, pattern_length, name_bytes, name_length);
     Py_XDECREF(name_owner);
@@ -72,16 +76,16 @@ static int glob_match(PyObject *pattern, PyObject *filename)
     return matched;
 }
 
-PyObject *hl_match_frame_impl(PyObject *self, PyObject *args, PyObject *kwargs)
+PyObject *hl_py_match_frame_impl(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"filename", "lineno"};
-    static const hl_signature signature = {"Filter._match_frame_impl", names, 1, 2, 2, 2};
+    static const hl_py_signature signature = {"Filter._match_frame_impl", names, 1, 2, 2, 2};
     PyObject *values[2];
     int matched = -1;
 
-    if (!hl_arguments_parse(&signature, args, kwargs, values))
+    if (!hl_py_arguments_parse(&signature, args, kwargs, values))
         return NULL;
-    PyObject *filename = hl_match_normalize(values[0]);
+    PyObject *filename = hl_py_match_normalize(values[0]);
     PyObject *pattern = filename != NULL ? PyObject_GetAttrString(self, "_filename_pattern") : NULL;
     if (pattern != NULL)
         matched = glob_match(pattern, filename);
@@ -109,13 +113,13 @@ static PyObject *turn_exclusive(PyObject *self, PyObject *answer)
     return turned;
 }
 
-PyObject *hl_match_frame(PyObject *self, PyObject *args, PyObject *kwargs)
+PyObject *hl_py_match_frame(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"filename", "lineno"};
-    static const hl_signature signature = {"Filter._match_frame", names, 1, 2, 2, 2};
+    static const hl_py_signature signature = {"Filter._match_frame", names, 1, 2, 2, 2};
     PyObject *values[2];
 
-    if (!hl_arguments_parse(&signature, args, kwargs, values))
+    if (!hl_py_arguments_parse(&signature, args, kwargs, values))
         return NULL;
     return turn_exclusive(self, PyObject_CallMethod(self, "_match_frame_impl", "OO", values[0], values[1]));
 }
@@ -124,7 +128,7 @@ static PyObject *call_with_frame(PyObject *self, const char *method, PyObject *f
 {
     PyObject *pair[2];
 
-    if (!hl_arguments_unpack(frame, 2, pair))
+    if (!hl_py_arguments_unpack(frame, 2, pair))
         return NULL;
     PyObject *answer = PyObject_CallMethod(self, method, "OO", pair[0], pair[1]);
     Py_DECREF(pair[0]);
@@ -150,19 +154,19 @@ static int any_frame_matches(PyObject *self, PyObject *traceback)
     return PyErr_Occurred() ? -1 : matched;
 }
 
-PyObject *hl_match_traceback(PyObject *self, PyObject *args, PyObject *kwargs)
+PyObject *hl_py_match_traceback(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"traceback"};
-    static const hl_signature signature = {"Filter._match_traceback", names, 1, 1, 1, 1};
+    static const hl_py_signature signature = {"Filter._match_traceback", names, 1, 1, 1, 1};
     PyObject *traceback;
 
-    if (!hl_arguments_parse(&signature, args, kwargs, &traceback))
+    if (!hl_py_arguments_parse(&signature, args, kwargs, &traceback))
         return NULL;
     int all_frames = truth(self, "all_frames");
     if (all_frames < 0)
         return NULL;
     if (!all_frames) {
-        PyObject *newest = hl_object_item(traceback, 0);
+        PyObject *newest = hl_py_object_item(traceback, 0);
         if (newest == NULL)
             return NULL;
         PyObject *answer = call_with_frame(self, "_match_frame", newest);
@@ -191,13 +195,13 @@ static PyObject *match_domain(PyObject *self, PyObject *answer, PyObject *domain
     return answer;
 }
 
-PyObject *hl_match_filter(PyObject *self, PyObject *args, PyObject *kwargs)
+PyObject *hl_py_match_filter(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"trace"};
-    static const hl_signature signature = {"Filter._match", names, 1, 1, 1, 1};
+    static const hl_py_signature signature = {"Filter._match", names, 1, 1, 1, 1};
     PyObject *trace, *parts[4];
 
-    if (!hl_arguments_parse(&signature, args, kwargs, &trace) || !hl_arguments_unpack(trace, 4, parts))
+    if (!hl_py_arguments_parse(&signature, args, kwargs, &trace) || !hl_py_arguments_unpack(trace, 4, parts))
         return NULL;
     PyObject *answer = PyObject_CallMethod(self, "_match_traceback", "(O)", parts[2]);
     PyObject *wanted = answer != NULL ? PyObject_GetAttrString(self, "domain") : NULL;
@@ -211,13 +215,13 @@ PyObject *hl_match_filter(PyObject *self, PyObject *args, PyObject *kwargs)
     return answer;
 }
 
-PyObject *hl_match_domain_filter(PyObject *self, PyObject *args, PyObject *kwargs)
+PyObject *hl_py_match_domain_filter(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"trace"};
-    static const hl_signature signature = {"DomainFilter._match", names, 1, 1, 1, 1};
+    static const hl_py_signature signature = {"DomainFilter._match", names, 1, 1, 1, 1};
     PyObject *trace, *parts[4];
 
-    if (!hl_arguments_parse(&signature, args, kwargs, &trace) || !hl_arguments_unpack(trace, 4, parts))
+    if (!hl_py_arguments_parse(&signature, args, kwargs, &trace) || !hl_py_arguments_unpack(trace, 4, parts))
         return NULL;
     PyObject *wanted = PyObject_GetAttrString(self, "domain");
     PyObject *answer = wanted != NULL ? PyObject_RichCompare(parts[0], wanted, Py_EQ) : NULL;
@@ -274,7 +278,7 @@ static int translate_filter(PyObject *self, hl_filter *out, PyObject **owner)
     plain = PyUnicode_Check(pattern);
     if (plain) {
         out->all_frames = all_frames;
-        out->pattern = hl_text_utf8(pattern, &out->pattern_length, owner);
+        out->pattern = hl_py_text_utf8(pattern, &out->pattern_length, owner);
         if (out->pattern == NULL)
             plain = -1;
     }
@@ -282,13 +286,13 @@ static int translate_filter(PyObject *self, hl_filter *out, PyObject **owner)
     return plain;
 }
 
-int hl_match_translate(hl_state *state, PyObject *filter, hl_filter *out, PyObject **owner)
+int hl_py_match_translate(hl_py_state *state, PyObject *filter, hl_filter *out, PyObject **owner)
 {
-    bool by_file = Py_TYPE(filter) == state->filter && has_own(filter, "_match", hl_match_filter) &&
-                   has_own(filter, "_match_traceback", hl_match_traceback) &&
-                   has_own(filter, "_match_frame", hl_match_frame) &&
-                   has_own(filter, "_match_frame_impl", hl_match_frame_impl);
-    bool by_domain = Py_TYPE(filter) == state->domain_filter && has_own(filter, "_match", hl_match_domain_filter);
+    bool by_file = Py_TYPE(filter) == state->filter && has_own(filter, "_match", hl_py_match_filter) &&
+                   has_own(filter, "_match_traceback", hl_py_match_traceback) &&
+                   has_own(filter, "_match_frame", hl_py_match_frame) &&
+                   has_own(filter, "_match_frame_impl", hl_py_match_frame_impl);
+    bool by_domain = Py_TYPE(filter) == state->domain_filter && has_own(filter, "_match", hl_py_match_domain_filter);
 
     if (!by_file && !by_domain)
         return 0;

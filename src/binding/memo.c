@@ -4,9 +4,9 @@
  *
  * Threading: the GIL; a memo has one owner.
  */
-#include "binding.h"
+#include "memo.h"
 
-static hl_memo_entry *find(const hl_memo *memo, const PyObject *object)
+static hl_py_memo_entry *find(const hl_py_memo *memo, const PyObject *object)
 {
     size_t slot = (size_t)hl_mix((uintptr_t)object) & (memo->room - 1);
 
@@ -15,11 +15,11 @@ static hl_memo_entry *find(const hl_memo *memo, const PyObject *object)
     return &memo->entries[slot];
 }
 
-hl_memo_entry *hl_memo_find(hl_memo *memo, const PyObject *object)
+hl_py_memo_entry *hl_py_memo_find(hl_py_memo *memo, const PyObject *object)
 {
     if (memo->used < memo->room / 2)
         return find(memo, object);
-    hl_memo bigger = {.room = memo->room ? memo->room * 2 : 256, .used = memo->used};
+    hl_py_memo bigger = {.room = memo->room ? memo->room * 2 : 256, .used = memo->used};
     bigger.entries = hl_os_alloc(bigger.room, sizeof(*bigger.entries));
     if (bigger.entries == NULL) {
         PyErr_NoMemory();
@@ -34,13 +34,13 @@ hl_memo_entry *hl_memo_find(hl_memo *memo, const PyObject *object)
     return find(memo, object);
 }
 
-void hl_memo_enter(hl_memo *memo, hl_memo_entry *entry, PyObject *object, uint32_t number)
+void hl_py_memo_enter(hl_py_memo *memo, hl_py_memo_entry *entry, PyObject *object, uint32_t number)
 {
-    *entry = (hl_memo_entry){.object = Py_NewRef(object), .number = number};
+    *entry = (hl_py_memo_entry){.object = Py_NewRef(object), .number = number};
     memo->used++;
 }
 
-void hl_memo_free(hl_memo *memo)
+void hl_py_memo_free(hl_py_memo *memo)
 {
     for (size_t i = 0; i < memo->room; i++)
         Py_XDECREF(memo->entries[i].object);

@@ -3,23 +3,34 @@
  * One state per interpreter, heap types only: nothing that Python can see is shared between interpreters. The ledger
  * underneath is the process's one and only.
  */
-#include "binding.h"
+#include "module.h"
 
 #include "../cpython/rivals.h"
+#include "c_api.h"
+#include "filters.h"
+#include "frame.h"
+#include "functions.h"
+#include "snapshot_object.h"
+#include "source.h"
+#include "statistic.h"
+#include "trace.h"
+#include "traceback.h"
+#include "traces.h"
+#include "window_object.h"
 
 static struct PyModuleDef module_def;
 
-hl_state *hl_state_of_module(PyObject *module)
+hl_py_state *hl_py_state_of_module(PyObject *module)
 {
     return PyModule_GetState(module);
 }
 
-hl_state *hl_state_of(PyTypeObject *type)
+hl_py_state *hl_py_state_of(PyTypeObject *type)
 {
     return PyModule_GetState(PyType_GetModuleByDef(type, &module_def));
 }
 
-PyObject *hl_raise_status(hl_status status)
+PyObject *hl_py_raise_status(hl_status status)
 {
     switch (status) {
     case HL_NO_MEMORY:
@@ -74,7 +85,7 @@ static int shorten_name(PyTypeObject *type)
     return result;
 }
 
-PyTypeObject *hl_type_new(PyObject *module, PyType_Spec *spec, PyTypeObject *base, const char *const *slots)
+PyTypeObject *hl_py_type_new(PyObject *module, PyType_Spec *spec, PyTypeObject *base, const char *const *slots)
 {
     PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, (PyObject *)base);
 
@@ -146,31 +157,32 @@ static PyTypeObject *own_work_type_new(PyObject *module)
         .flags = Py_TPFLAGS_DEFAULT,
         .slots = slots,
     };
-    return hl_type_new(module, &spec, NULL, NULL);
+    return hl_py_type_new(module, &spec, NULL, NULL);
 }
 
 /* --- the module --- */
 
-static bool make_types(PyObject *module, hl_state *state)
+static bool make_types(PyObject *module, hl_py_state *state)
 {
-    return (state->source = hl_source_type_new(module)) != NULL &&
+    return (state->source = hl_py_source_type_new(module)) != NULL &&
            (state->own_work = own_work_type_new(module)) != NULL &&
-           (state->frame = hl_frame_type_new(module)) != NULL &&
-           (state->traceback = hl_traceback_type_new(module)) != NULL &&
-           (state->trace = hl_trace_type_new(module)) != NULL && (state->traces = hl_traces_type_new(module)) != NULL &&
-           (state->statistic = hl_statistic_type_new(module)) != NULL &&
-           (state->difference = hl_difference_type_new(module)) != NULL &&
-           (state->base_filter = hl_base_filter_type_new(module)) != NULL &&
-           (state->filter = hl_filter_type_new(module, state->base_filter)) != NULL &&
-           (state->domain_filter = hl_domain_filter_type_new(module, state->base_filter)) != NULL &&
-           (state->snapshot = hl_snapshot_type_new(module)) != NULL &&
-           (state->window = hl_window_type_new(module)) != NULL &&
+           (state->frame = hl_py_frame_type_new(module)) != NULL &&
+           (state->traceback = hl_py_traceback_type_new(module)) != NULL &&
+           (state->trace = hl_py_trace_type_new(module)) != NULL &&
+           (state->traces = hl_py_traces_type_new(module)) != NULL &&
+           (state->statistic = hl_py_statistic_type_new(module)) != NULL &&
+           (state->difference = hl_py_difference_type_new(module)) != NULL &&
+           (state->base_filter = hl_py_base_filter_type_new(module)) != NULL &&
+           (state->filter = hl_py_filter_type_new(module, state->base_filter)) != NULL &&
+           (state->domain_filter = hl_py_domain_filter_type_new(module, state->base_filter)) != NULL &&
+           (state->snapshot = hl_py_snapshot_type_new(module)) != NULL &&
+           (state->window = hl_py_window_type_new(module)) != NULL &&
            (state->malformed = PyErr_NewExceptionWithDoc(
                 "heapledger._ledger._Malformed", PyDoc_STR("Bytes that are not what they should be: (reason, offset)."),
                 PyExc_ValueError, NULL)) != NULL;
 }
 
-static bool add_types(PyObject *module, hl_state *state)
+static bool add_types(PyObject *module, hl_py_state *state)
 {
     PyTypeObject *const types[] = {
         state->own_work, state->frame,         state->traceback,  state->trace,
@@ -187,7 +199,7 @@ static bool add_types(PyObject *module, hl_state *state)
 
 /* An interpreter with its own GIL cannot load the stdlib's engine, nor can one that comes after another in the same process
  * on 3.11; then there is nothing to ask. */
-static bool find_stdlib(hl_state *state)
+static bool find_stdlib(hl_py_state *state)
 {
     PyObject *stdlib = PyImport_ImportModule("_tracemalloc");
 
@@ -212,9 +224,9 @@ static int module_exec(PyObject *module)
     PyErr_SetString(PyExc_ImportError, "heapledger does not support free-threaded builds of Python");
     return -1;
 #endif
-    hl_state *state = hl_state_of_module(module);
+    hl_py_state *state = hl_py_state_of_module(module);
 
-    if (!find_stdlib(state) || !make_types(module, state) || !add_types(module, state) || !hl_c_api_add(module))
+    if (!find_stdlib(state) || !make_types(module, state) || !add_types(module, state) || !hl_py_c_api_add(module))
         return -1;
     return PyModule_AddStringConstant(module, "_version", HL_VERSION);
 }
@@ -238,7 +250,7 @@ static int module_exec(PyObject *module)
 
 static int module_traverse(PyObject *module, visitproc visit, void *arg)
 {
-    hl_state *state = hl_state_of_module(module);
+    hl_py_state *state = hl_py_state_of_module(module);
 
 #define VISIT(name) Py_VISIT(state->name);
     STATE_OBJECTS(VISIT)
@@ -248,7 +260,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 
 static int module_clear(PyObject *module)
 {
-    hl_state *state = hl_state_of_module(module);
+    hl_py_state *state = hl_py_state_of_module(module);
 
 #define CLEAR(name) Py_CLEAR(state->name);
     STATE_OBJECTS(CLEAR)
@@ -273,8 +285,8 @@ static struct PyModuleDef module_def = {
     PyModuleDef_HEAD_INIT,
     .m_name = "heapledger._ledger",
     .m_doc = PyDoc_STR("The ledger: what heapledger does, in C."),
-    .m_size = sizeof(hl_state),
-    .m_methods = hl_functions,
+    .m_size = sizeof(hl_py_state),
+    .m_methods = hl_py_functions,
     .m_slots = module_slots,
     .m_traverse = module_traverse,
     .m_clear = module_clear,

@@ -3,7 +3,7 @@
  * The stdlib's classes are plain Python classes, so subclasses may override any of their methods; where Python would
  * look a method up on the instance's type, so does this file.
  */
-#include "binding.h"
+#include "objects.h"
 
 /* {name: value} of all slots that have one, those of subclasses included. */
 static PyObject *slot_values(PyObject *self, PyObject *copyreg)
@@ -34,7 +34,7 @@ static PyObject *slot_values(PyObject *self, PyObject *copyreg)
 }
 
 /* The default state of a class with __slots__: (__dict__ or None, {slot: value}). */
-PyObject *hl_object_getstate(PyObject *self, PyObject *unused)
+PyObject *hl_py_object_getstate(PyObject *self, PyObject *unused)
 {
     (void)unused;
     PyObject *state = NULL, *values = NULL, *dict = NULL;
@@ -59,7 +59,7 @@ PyObject *hl_object_getstate(PyObject *self, PyObject *unused)
 }
 
 /* As object.__reduce_ex__(2) answers, whatever the protocol and the size of our structs. */
-PyObject *hl_object_reduce(PyObject *self, PyObject *unused)
+PyObject *hl_py_object_reduce(PyObject *self, PyObject *unused)
 {
     (void)unused;
     PyObject *make = NULL;
@@ -79,19 +79,19 @@ PyObject *hl_object_reduce(PyObject *self, PyObject *unused)
     return Py_BuildValue("N(O)N", make, (PyObject *)Py_TYPE(self), state);
 }
 
-PyObject *hl_object_missing(PyObject *self, const char *name)
+PyObject *hl_py_object_missing(PyObject *self, const char *name)
 {
     return PyErr_Format(PyExc_AttributeError, "'%.100s' object has no attribute '%s'", Py_TYPE(self)->tp_name, name);
 }
 
-int hl_object_refuse(PyObject *self, PyObject *value, void *name)
+int hl_py_object_refuse(PyObject *self, PyObject *value, void *name)
 {
     PyErr_Format(PyExc_AttributeError, "property '%s' of '%.100s' object has no %s", (const char *)name,
                  Py_TYPE(self)->tp_name, value != NULL ? "setter" : "deleter");
     return -1;
 }
 
-PyObject *hl_object_item(PyObject *object, Py_ssize_t index)
+PyObject *hl_py_object_item(PyObject *object, Py_ssize_t index)
 {
     if (PyTuple_CheckExact(object) && index < PyTuple_GET_SIZE(object))
         return Py_NewRef(PyTuple_GET_ITEM(object, index));
@@ -134,8 +134,8 @@ static PyObject *derive_order(PyObject *self, PyObject *other, int op)
     return PyObject_RichCompare(self, other, op == Py_LE ? Py_EQ : Py_NE);
 }
 
-PyObject *hl_object_compare(PyObject *self, PyObject *other, int op, PyTypeObject *type, bool ordered,
-                            PyObject *(*key)(PyObject *))
+PyObject *hl_py_object_compare(PyObject *self, PyObject *other, int op, PyTypeObject *type, bool ordered,
+                               PyObject *(*key)(PyObject *))
 {
     if (op == Py_EQ || (op == Py_LT && ordered))
         return compare_keys(self, other, op, type, key);
@@ -153,7 +153,7 @@ PyObject *hl_object_compare(PyObject *self, PyObject *other, int op, PyTypeObjec
 }
 
 /* An object may contain itself: in Python that ends in a RecursionError, here it must not end in a stack overflow. */
-Py_hash_t hl_object_hash(PyObject *self, PyObject *(*key)(PyObject *))
+Py_hash_t hl_py_object_hash(PyObject *self, PyObject *(*key)(PyObject *))
 {
     Py_hash_t hash = -1;
 

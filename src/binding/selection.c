@@ -7,7 +7,13 @@
  *
  * Threading: the GIL, released while the core filters.
  */
-#include "binding.h"
+#include "selection.h"
+
+#include "../core/filter.h"
+#include "convert.h"
+#include "match.h"
+#include "source.h"
+#include "traces.h"
 
 typedef struct {
     PyObject *including; /* list */
@@ -37,10 +43,10 @@ static bool sort_out(selection *chosen, PyObject *filter)
     return including >= 0 && PyList_Append(including ? chosen->including : chosen->excluding, filter) == 0;
 }
 
-static bool translate(hl_state *state, selection *chosen, PyObject *filters)
+static bool translate(hl_py_state *state, selection *chosen, PyObject *filters)
 {
     for (Py_ssize_t i = 0; i < chosen->count; i++) {
-        int plain = hl_match_translate(state, PyTuple_GET_ITEM(filters, i), &chosen->plain[i], &chosen->owners[i]);
+        int plain = hl_py_match_translate(state, PyTuple_GET_ITEM(filters, i), &chosen->plain[i], &chosen->owners[i]);
         if (plain < 0)
             return false;
         if (plain == 0) {
@@ -52,7 +58,7 @@ static bool translate(hl_state *state, selection *chosen, PyObject *filters)
     return true;
 }
 
-static bool selection_read(hl_state *state, selection *chosen, PyObject *filters)
+static bool selection_read(hl_py_state *state, selection *chosen, PyObject *filters)
 {
     memset(chosen, 0, sizeof(*chosen));
     PyObject *all = PySequence_Tuple(filters);
@@ -124,17 +130,17 @@ static PyObject *ask_traces(const selection *chosen, PyObject *list)
 }
 
 /* Takes over `passed`, which may be NULL with an exception. */
-static PyObject *wrap_snapshot(hl_state *state, hl_snapshot *passed)
+static PyObject *wrap_snapshot(hl_py_state *state, hl_snapshot *passed)
 {
-    hl_source *source = passed != NULL ? hl_source_new(state, passed) : NULL;
+    hl_py_source *source = passed != NULL ? hl_py_source_new(state, passed) : NULL;
     if (source == NULL)
         return NULL;
-    PyObject *traces = hl_traces_new(state, source);
+    PyObject *traces = hl_py_traces_new(state, source);
     Py_DECREF(source);
     return traces;
 }
 
-static PyObject *ask_rows(hl_state *state, const selection *chosen, hl_source *from)
+static PyObject *ask_rows(hl_py_state *state, const selection *chosen, hl_py_source *from)
 {
     const hl_snapshot *all = from->snapshot;
     hl_snapshot *some;
@@ -143,11 +149,11 @@ static PyObject *ask_rows(hl_state *state, const selection *chosen, hl_source *f
 
     hl_status status = hl_snapshot_derive(all, all->row_count, &some);
     if (status != HL_OK)
-        return hl_raise_status(status);
+        return hl_py_raise_status(status);
     for (size_t row = 0; keep >= 0 && row < all->row_count; row++) {
         if (all->rows[row].live == 0)
             continue;
-        PyObject *trace = hl_source_row(from, row);
+        PyObject *trace = hl_py_source_row(from, row);
         keep = trace != NULL ? passes(chosen, trace) : -1;
         Py_XDECREF(trace);
         if (keep > 0)
@@ -172,19 +178,19 @@ static hl_snapshot *core_filter(const selection *chosen, const hl_snapshot *snap
     status = hl_filter_snapshot(snapshot, chosen->plain, (size_t)chosen->count, &passed);
     Py_END_ALLOW_THREADS
     if (status != HL_OK) {
-        hl_raise_status(status);
+        hl_py_raise_status(status);
         return NULL;
     }
     return passed;
 }
 
 /* The tuples whose rows pass; NULL without an exception when the tuples do not fit in a book. */
-static PyObject *filter_tuples(hl_state *state, const selection *chosen, PyObject *list)
+static PyObject *filter_tuples(hl_py_state *state, const selection *chosen, PyObject *list)
 {
     PyObject *tuples = PySequence_Tuple(list);
     if (tuples == NULL)
         return NULL;
-    hl_source *source = hl_convert_traces(state, tuples, HL_NEED_DOMAINS | HL_NEED_FRAMES);
+    hl_py_source *source = hl_py_convert_traces(state, tuples, HL_PY_NEED_DOMAINS | HL_PY_NEED_FRAMES);
     hl_snapshot *passed = source != NULL ? core_filter(chosen, source->snapshot) : NULL;
     PyObject *result = NULL;
     if (source == NULL && PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError))
@@ -202,10 +208,10 @@ static PyObject *filter_tuples(hl_state *state, const selection *chosen, PyObjec
     return result;
 }
 
-static PyObject *select_tuples(hl_state *state, const selection *chosen, PyObject *traces)
+static PyObject *select_tuples(hl_py_state *state, const selection *chosen, PyObject *traces)
 {
     PyObject *result = NULL;
-    PyObject *list = hl_traces_list(state, traces);
+    PyObject *list = hl_py_traces_list(state, traces);
 
     if (list == NULL)
         return NULL;
@@ -218,13 +224,13 @@ static PyObject *select_tuples(hl_state *state, const selection *chosen, PyObjec
     return result;
 }
 
-PyObject *hl_selection_filter(hl_state *state, PyObject *traces, PyObject *filters)
+PyObject *hl_py_selection_filter(hl_py_state *state, PyObject *traces, PyObject *filters)
 {
     selection chosen;
     PyObject *result = NULL;
 
     if (selection_read(state, &chosen, filters)) {
-        hl_source *source = hl_traces_source(state, traces);
+        hl_py_source *source = hl_py_traces_source(state, traces);
         if (source == NULL)
             result = select_tuples(state, &chosen, traces);
         else if (chosen.plain != NULL)

@@ -3,9 +3,11 @@
  * Traceback and _Traces are registered as Sequences, not derived from it (a C type cannot have ABCMeta as its type), so
  * the mixin methods are written out here. They see the object through len() and [] only, as the originals do.
  */
-#include "binding.h"
+#include "sequence.h"
 
-PyObject *hl_sequence_reversed(PyObject *self, PyObject *unused)
+#include "arguments.h"
+
+PyObject *hl_py_sequence_reversed(PyObject *self, PyObject *unused)
 {
     (void)unused;
     PyObject *result = NULL;
@@ -61,14 +63,14 @@ static PyObject *item_or_end(PyObject *self, Py_ssize_t index)
     return item;
 }
 
-PyObject *hl_sequence_index(PyObject *self, PyObject *args, PyObject *kwargs)
+PyObject *hl_py_sequence_index(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"value", "start", "stop"};
-    static const hl_signature signature = {"Sequence.index", names, 1, 1, 3, 3};
+    static const hl_py_signature signature = {"Sequence.index", names, 1, 1, 3, 3};
     PyObject *values[3];
     Py_ssize_t start, stop;
 
-    if (!hl_arguments_parse(&signature, args, kwargs, values) || !bound(self, values[1], 0, &start) ||
+    if (!hl_py_arguments_parse(&signature, args, kwargs, values) || !bound(self, values[1], 0, &start) ||
         !bound(self, values[2], PY_SSIZE_T_MAX, &stop))
         return NULL;
     for (Py_ssize_t i = start < 0 ? 0 : start; i < stop; i++) {
@@ -87,14 +89,14 @@ PyObject *hl_sequence_index(PyObject *self, PyObject *args, PyObject *kwargs)
     return NULL;
 }
 
-PyObject *hl_sequence_count(PyObject *self, PyObject *args, PyObject *kwargs)
+PyObject *hl_py_sequence_count(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"value"};
-    static const hl_signature signature = {"Sequence.count", names, 1, 1, 1, 1};
+    static const hl_py_signature signature = {"Sequence.count", names, 1, 1, 1, 1};
     PyObject *value;
     Py_ssize_t count = 0;
 
-    if (!hl_arguments_parse(&signature, args, kwargs, &value))
+    if (!hl_py_arguments_parse(&signature, args, kwargs, &value))
         return NULL;
     for (Py_ssize_t i = 0;; i++) {
         PyObject *item = item_or_end(self, i);
@@ -109,7 +111,7 @@ PyObject *hl_sequence_count(PyObject *self, PyObject *args, PyObject *kwargs)
     return PyErr_Occurred() ? NULL : PyLong_FromSsize_t(count);
 }
 
-PyObject *hl_sequence_wrap(hl_state *state, PyObject *items, PyObject *(*make)(hl_state *, PyObject *))
+PyObject *hl_py_sequence_wrap(hl_py_state *state, PyObject *items, PyObject *(*make)(hl_py_state *, PyObject *))
 {
     PyObject *source = PySequence_Tuple(items);
     if (source == NULL)

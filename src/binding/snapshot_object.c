@@ -7,14 +7,23 @@
  *
  * Threading: the GIL, released while the core groups.
  */
-#include "binding.h"
+#include "snapshot_object.h"
+
+#include "arguments.h"
+#include "convert.h"
+#include "objects.h"
+#include "selection.h"
+#include "snapshot_merge.h"
+#include "source.h"
+#include "statistic.h"
+#include "traces.h"
 
 typedef struct {
     PyObject_HEAD
     PyObject *dict;
     PyObject *weak;
     PyObject *facts; /* a bytearray of numbers, or bytes from a file; NULL: none */
-} hl_snapshot_object;
+} hl_py_snapshot;
 
 static int set_attributes(PyObject *self, PyObject *traces, PyObject *limit)
 {
@@ -23,7 +32,7 @@ static int set_attributes(PyObject *self, PyObject *traces, PyObject *limit)
     return PyObject_SetAttrString(self, "traceback_limit", limit);
 }
 
-PyObject *hl_snapshot_object_new(hl_state *state, PyObject *traces, PyObject *limit)
+PyObject *hl_py_snapshot_new(hl_py_state *state, PyObject *traces, PyObject *limit)
 {
     PyObject *self = NULL;
 
@@ -36,10 +45,10 @@ PyObject *hl_snapshot_object_new(hl_state *state, PyObject *traces, PyObject *li
     return self;
 }
 
-PyObject *hl_snapshot_object_with_facts(PyObject *snapshot, PyObject *facts)
+PyObject *hl_py_snapshot_with_facts(PyObject *snapshot, PyObject *facts)
 {
     if (snapshot != NULL && facts != NULL) {
-        Py_XSETREF(((hl_snapshot_object *)snapshot)->facts, facts);
+        Py_XSETREF(((hl_py_snapshot *)snapshot)->facts, facts);
         return snapshot;
     }
     Py_XDECREF(facts);
@@ -47,9 +56,9 @@ PyObject *hl_snapshot_object_with_facts(PyObject *snapshot, PyObject *facts)
     return NULL;
 }
 
-PyObject *hl_snapshot_object_facts(PyObject *snapshot)
+PyObject *hl_py_snapshot_facts(PyObject *snapshot)
 {
-    PyObject *facts = ((hl_snapshot_object *)snapshot)->facts;
+    PyObject *facts = ((hl_py_snapshot *)snapshot)->facts;
 
     return Py_NewRef(facts != NULL ? facts : Py_None);
 }
@@ -57,12 +66,12 @@ PyObject *hl_snapshot_object_facts(PyObject *snapshot)
 static int snapshot_init(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"traces", "traceback_limit"};
-    static const hl_signature signature = {"Snapshot.__init__", names, 1, 2, 2, 2};
+    static const hl_py_signature signature = {"Snapshot.__init__", names, 1, 2, 2, 2};
     PyObject *values[2];
 
-    if (!hl_arguments_parse(&signature, args, kwargs, values))
+    if (!hl_py_arguments_parse(&signature, args, kwargs, values))
         return -1;
-    PyObject *traces = PyObject_CallOneArg((PyObject *)hl_state_of(Py_TYPE(self))->traces, values[0]);
+    PyObject *traces = PyObject_CallOneArg((PyObject *)hl_py_state_of(Py_TYPE(self))->traces, values[0]);
     if (traces == NULL)
         return -1;
     int result = set_attributes(self, traces, values[1]);
@@ -87,7 +96,7 @@ static int equals_text(PyObject *value, const char *text)
     return equal;
 }
 
-bool hl_read_key_type(PyObject *name, hl_key_type *type)
+bool hl_py_read_key_type(PyObject *name, hl_key_type *type)
 {
     static const char *const names[] = {"traceback", "filename", "lineno"};
     static const hl_key_type types[] = {HL_BY_STACK, HL_BY_FILE, HL_BY_LINE};
@@ -107,7 +116,7 @@ bool hl_read_key_type(PyObject *name, hl_key_type *type)
 
 static bool read_grouping(PyObject *key_type, PyObject *cumulative, grouping *by)
 {
-    if (!hl_read_key_type(key_type, &by->type))
+    if (!hl_py_read_key_type(key_type, &by->type))
         return false;
     int add_up = cumulative != NULL ? PyObject_IsTrue(cumulative) : 0;
     if (add_up < 0)
@@ -121,16 +130,16 @@ static bool read_grouping(PyObject *key_type, PyObject *cumulative, grouping *by
 }
 
 /* The core snapshot behind a Snapshot: ours of either kind, or anything with the same attributes. */
-static hl_source *source_of(hl_state *state, PyObject *snapshot, const grouping *by)
+static hl_py_source *source_of(hl_py_state *state, PyObject *snapshot, const grouping *by)
 {
     PyObject *traces = PyObject_GetAttrString(snapshot, "traces");
     if (traces == NULL)
         return NULL;
-    hl_source *source = hl_traces_source(state, traces);
+    hl_py_source *source = hl_py_traces_source(state, traces);
     if (source == NULL) {
-        PyObject *list = hl_traces_list(state, traces);
+        PyObject *list = hl_py_traces_list(state, traces);
         if (list != NULL)
-            source = hl_convert_traces(state, list, by->cumulative ? 0 : HL_NEED_FRAMES);
+            source = hl_py_convert_traces(state, list, by->cumulative ? 0 : HL_PY_NEED_FRAMES);
         Py_XDECREF(list);
     }
     Py_DECREF(traces);
@@ -140,7 +149,7 @@ static hl_source *source_of(hl_state *state, PyObject *snapshot, const grouping 
 /* The collector rests while a list of results is filled: none of them can be garbage yet, and it would look again and
  * again, now and then at the whole heap. No code but ours runs meanwhile. */
 
-static PyObject *build_statistics(hl_state *state, hl_source *source, const grouping *by)
+static PyObject *build_statistics(hl_py_state *state, hl_py_source *source, const grouping *by)
 {
     hl_group *groups = NULL;
     size_t count = 0;
@@ -150,11 +159,11 @@ static PyObject *build_statistics(hl_state *state, hl_source *source, const grou
     status = hl_group_rows(source->snapshot, by->type, by->cumulative, &groups, &count);
     Py_END_ALLOW_THREADS
     if (status != HL_OK)
-        return hl_raise_status(status);
+        return hl_py_raise_status(status);
     int collecting = PyGC_Disable();
     PyObject *list = PyList_New((Py_ssize_t)count);
     for (size_t i = 0; list != NULL && i < count; i++) {
-        PyObject *statistic = hl_statistic_new(state, source, by->type, &groups[i]);
+        PyObject *statistic = hl_py_statistic_new(state, source, by->type, &groups[i]);
         if (statistic == NULL)
             Py_CLEAR(list);
         else
@@ -169,15 +178,15 @@ static PyObject *build_statistics(hl_state *state, hl_source *source, const grou
 static PyObject *snapshot_statistics(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"key_type", "cumulative"};
-    static const hl_signature signature = {"Snapshot.statistics", names, 1, 1, 2, 2};
-    hl_state *state = hl_state_of(Py_TYPE(self));
+    static const hl_py_signature signature = {"Snapshot.statistics", names, 1, 1, 2, 2};
+    hl_py_state *state = hl_py_state_of(Py_TYPE(self));
     PyObject *values[2];
     grouping by;
 
-    if (!hl_arguments_parse(&signature, args, kwargs, values) || !read_grouping(values[0], values[1], &by))
+    if (!hl_py_arguments_parse(&signature, args, kwargs, values) || !read_grouping(values[0], values[1], &by))
         return NULL;
     HL_OWN_WORK;
-    hl_source *source = source_of(state, self, &by);
+    hl_py_source *source = source_of(state, self, &by);
     if (source == NULL)
         return NULL;
     PyObject *list = build_statistics(state, source, &by);
@@ -185,7 +194,7 @@ static PyObject *snapshot_statistics(PyObject *self, PyObject *args, PyObject *k
     return list;
 }
 
-static PyObject *build_differences(hl_state *state, hl_source *now, hl_source *before, const grouping *by)
+static PyObject *build_differences(hl_py_state *state, hl_py_source *now, hl_py_source *before, const grouping *by)
 {
     hl_difference *differences = NULL;
     size_t count = 0;
@@ -195,12 +204,12 @@ static PyObject *build_differences(hl_state *state, hl_source *now, hl_source *b
     status = hl_group_compare(now->snapshot, before->snapshot, by->type, by->cumulative, &differences, &count);
     Py_END_ALLOW_THREADS
     if (status != HL_OK)
-        return hl_raise_status(status);
+        return hl_py_raise_status(status);
     int collecting = PyGC_Disable();
     PyObject *list = PyList_New((Py_ssize_t)count);
     for (size_t i = 0; list != NULL && i < count; i++) {
-        hl_source *source = differences[i].from_old ? before : now;
-        PyObject *difference = hl_difference_new(state, source, by->type, &differences[i]);
+        hl_py_source *source = differences[i].from_old ? before : now;
+        PyObject *difference = hl_py_difference_new(state, source, by->type, &differences[i]);
         if (difference == NULL)
             Py_CLEAR(list);
         else
@@ -213,7 +222,7 @@ static PyObject *build_differences(hl_state *state, hl_source *now, hl_source *b
 }
 
 /* Something that is no Snapshot of ours may be the stdlib's; what has no _group_by is neither. */
-static bool is_snapshot(hl_state *state, PyObject *object)
+static bool is_snapshot(hl_py_state *state, PyObject *object)
 {
     if (PyObject_TypeCheck(object, state->snapshot))
         return true;
@@ -225,16 +234,16 @@ static bool is_snapshot(hl_state *state, PyObject *object)
 static PyObject *snapshot_compare_to(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"old_snapshot", "key_type", "cumulative"};
-    static const hl_signature signature = {"Snapshot.compare_to", names, 1, 2, 3, 3};
-    hl_state *state = hl_state_of(Py_TYPE(self));
+    static const hl_py_signature signature = {"Snapshot.compare_to", names, 1, 2, 3, 3};
+    hl_py_state *state = hl_py_state_of(Py_TYPE(self));
     PyObject *list = NULL, *values[3];
     grouping by;
 
-    if (!hl_arguments_parse(&signature, args, kwargs, values) || !read_grouping(values[1], values[2], &by))
+    if (!hl_py_arguments_parse(&signature, args, kwargs, values) || !read_grouping(values[1], values[2], &by))
         return NULL;
     HL_OWN_WORK;
-    hl_source *now = source_of(state, self, &by);
-    hl_source *before = now != NULL && is_snapshot(state, values[0]) ? source_of(state, values[0], &by) : NULL;
+    hl_py_source *now = source_of(state, self, &by);
+    hl_py_source *before = now != NULL && is_snapshot(state, values[0]) ? source_of(state, values[0], &by) : NULL;
     if (before != NULL)
         list = build_differences(state, now, before, &by);
     Py_XDECREF(before);
@@ -260,17 +269,17 @@ static bool check_iterable(PyObject *filters)
 }
 
 /* Without filters: the same traces, in a new list if they are a list. */
-static PyObject *copy_traces(hl_state *state, PyObject *traces)
+static PyObject *copy_traces(hl_py_state *state, PyObject *traces)
 {
-    hl_source *source = hl_traces_source(state, traces);
+    hl_py_source *source = hl_py_traces_source(state, traces);
     PyObject *copy = NULL;
 
     if (source != NULL) {
-        copy = hl_traces_new(state, source);
+        copy = hl_py_traces_new(state, source);
         Py_DECREF(source);
         return copy;
     }
-    PyObject *list = hl_traces_list(state, traces);
+    PyObject *list = hl_py_traces_list(state, traces);
     if (list != NULL)
         copy = PyObject_CallMethod(list, "copy", NULL);
     Py_XDECREF(list);
@@ -280,24 +289,24 @@ static PyObject *copy_traces(hl_state *state, PyObject *traces)
 static PyObject *snapshot_filter_traces(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"filters"};
-    static const hl_signature signature = {"Snapshot.filter_traces", names, 1, 1, 1, 1};
-    hl_state *state = hl_state_of(Py_TYPE(self));
+    static const hl_py_signature signature = {"Snapshot.filter_traces", names, 1, 1, 1, 1};
+    hl_py_state *state = hl_py_state_of(Py_TYPE(self));
     PyObject *filters, *result = NULL;
 
-    if (!hl_arguments_parse(&signature, args, kwargs, &filters) || !check_iterable(filters))
+    if (!hl_py_arguments_parse(&signature, args, kwargs, &filters) || !check_iterable(filters))
         return NULL;
     HL_OWN_WORK;
     int any = PyObject_IsTrue(filters);
     PyObject *traces = any >= 0 ? PyObject_GetAttrString(self, "traces") : NULL;
     if (traces != NULL)
-        result = any ? hl_selection_filter(state, traces, filters) : copy_traces(state, traces);
+        result = any ? hl_py_selection_filter(state, traces, filters) : copy_traces(state, traces);
     Py_XDECREF(traces);
     if (result != NULL && !PyObject_TypeCheck(result, state->traces))
         Py_SETREF(result, PyObject_CallOneArg((PyObject *)state->traces, result));
     if (result == NULL)
         return NULL;
-    PyObject *filtered = hl_snapshot_object_new(state, result, PyObject_GetAttrString(self, "traceback_limit"));
-    return hl_snapshot_object_with_facts(filtered, hl_snapshot_object_facts(self));
+    PyObject *filtered = hl_py_snapshot_new(state, result, PyObject_GetAttrString(self, "traceback_limit"));
+    return hl_py_snapshot_with_facts(filtered, hl_py_snapshot_facts(self));
 }
 
 /* --- metadata --- */
@@ -323,14 +332,14 @@ static PyObject *call_package(const char *name, const char *function, const char
 /* An attribute of this name that a user sets is the user's, and hides ours. */
 static PyObject *get_metadata(PyObject *self, void *closure)
 {
-    PyObject *dict = ((hl_snapshot_object *)self)->dict;
+    PyObject *dict = ((hl_py_snapshot *)self)->dict;
     PyObject *set = dict != NULL ? PyDict_GetItemString(dict, "metadata") : NULL;
 
     (void)closure;
     if (set != NULL)
         return Py_NewRef(set);
     HL_OWN_WORK;
-    return call_package("heapledger._metadata", "describe", "(N)", hl_snapshot_object_facts(self));
+    return call_package("heapledger._metadata", "describe", "(N)", hl_py_snapshot_facts(self));
 }
 
 static int set_metadata(PyObject *self, PyObject *value, void *closure)
@@ -346,7 +355,7 @@ static int set_metadata(PyObject *self, PyObject *value, void *closure)
     else if (PyDict_GetItemString(dict, "metadata") != NULL)
         result = PyDict_DelItemString(dict, "metadata");
     else
-        (void)hl_object_missing(self, "metadata");
+        (void)hl_py_object_missing(self, "metadata");
     Py_DECREF(dict);
     return result;
 }
@@ -356,10 +365,10 @@ static int set_metadata(PyObject *self, PyObject *value, void *closure)
 static PyObject *snapshot_dump(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"filename", "format"};
-    static const hl_signature signature = {"Snapshot.dump", names, 1, 1, 2, 2};
+    static const hl_py_signature signature = {"Snapshot.dump", names, 1, 1, 2, 2};
     PyObject *values[2];
 
-    if (!hl_arguments_parse(&signature, args, kwargs, values))
+    if (!hl_py_arguments_parse(&signature, args, kwargs, values))
         return NULL;
     return call_package("heapledger._files", "dump", "(OOO)", self, values[0], values[1] != NULL ? values[1] : Py_None);
 }
@@ -367,11 +376,11 @@ static PyObject *snapshot_dump(PyObject *self, PyObject *args, PyObject *kwargs)
 static PyObject *snapshot_load(PyObject *unused, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"filename"};
-    static const hl_signature signature = {"Snapshot.load", names, 0, 1, 1, 1};
+    static const hl_py_signature signature = {"Snapshot.load", names, 0, 1, 1, 1};
     PyObject *filename;
 
     (void)unused;
-    if (!hl_arguments_parse(&signature, args, kwargs, &filename))
+    if (!hl_py_arguments_parse(&signature, args, kwargs, &filename))
         return NULL;
     return call_package("heapledger._files", "load", "(O)", filename);
 }
@@ -381,14 +390,14 @@ static PyObject *snapshot_load(PyObject *unused, PyObject *args, PyObject *kwarg
 static int snapshot_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(self));
-    Py_VISIT(((hl_snapshot_object *)self)->dict);
+    Py_VISIT(((hl_py_snapshot *)self)->dict);
     return 0;
 }
 
 static int snapshot_clear(PyObject *self)
 {
-    Py_CLEAR(((hl_snapshot_object *)self)->dict);
-    Py_CLEAR(((hl_snapshot_object *)self)->facts);
+    Py_CLEAR(((hl_py_snapshot *)self)->dict);
+    Py_CLEAR(((hl_py_snapshot *)self)->facts);
     return 0;
 }
 
@@ -398,7 +407,7 @@ static void snapshot_dealloc(PyObject *self)
 
     PyObject_GC_UnTrack(self);
     Py_TRASHCAN_BEGIN(self, snapshot_dealloc)
-    if (((hl_snapshot_object *)self)->weak != NULL)
+    if (((hl_py_snapshot *)self)->weak != NULL)
         PyObject_ClearWeakRefs(self);
     snapshot_clear(self);
     type->tp_free(self);
@@ -409,10 +418,10 @@ static void snapshot_dealloc(PyObject *self)
 #define METHOD(name, function, flags, doc) \
     {name, (PyCFunction)(void (*)(void))function, METH_VARARGS | METH_KEYWORDS | flags, PyDoc_STR(doc)}
 
-PyTypeObject *hl_snapshot_type_new(PyObject *module)
+PyTypeObject *hl_py_snapshot_type_new(PyObject *module)
 {
     static PyMemberDef members[] = {
-        HL_DICT_MEMBERS(hl_snapshot_object),
+        HL_PY_DICT_MEMBERS(hl_py_snapshot),
         {NULL, 0, 0, 0, NULL},
     };
     static PyGetSetDef getset[] = {
@@ -432,9 +441,9 @@ PyTypeObject *hl_snapshot_type_new(PyObject *module)
         METHOD("dump", snapshot_dump, 0,
                "dump(filename, format=None): write the snapshot into a file, as 'hlsnap' or, for the standard library, "
                "'tracemalloc'."),
-        {"__reduce__", hl_object_reduce, METH_NOARGS, NULL},
+        {"__reduce__", hl_py_object_reduce, METH_NOARGS, NULL},
         METHOD("load", snapshot_load, METH_STATIC, "load(filename): read a snapshot from a file."),
-        METHOD("merge", hl_snapshot_merge, METH_CLASS,
+        METHOD("merge", hl_py_snapshot_merge, METH_CLASS,
                "merge(snapshots): the sum of many processes' snapshots. What forked processes inherited counts once."),
         {NULL, NULL, 0, NULL},
     };
@@ -451,9 +460,9 @@ PyTypeObject *hl_snapshot_type_new(PyObject *module)
     };
     PyType_Spec spec = {
         .name = "heapledger.Snapshot",
-        .basicsize = sizeof(hl_snapshot_object),
+        .basicsize = sizeof(hl_py_snapshot),
         .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
         .slots = slots,
     };
-    return hl_type_new(module, &spec, NULL, NULL);
+    return hl_py_type_new(module, &spec, NULL, NULL);
 }

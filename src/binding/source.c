@@ -10,11 +10,13 @@
  * Threading: the GIL. Making an object may run the collector and with it any code, also code that comes back here: so
  * an object is made first and entered afterwards, and the one that was entered first wins.
  */
-#include "binding.h"
+#include "source.h"
+
+#include "text.h"
 
 /* --- id -> object --- */
 
-static uint32_t slot_of(const hl_objects *objects, uint32_t key)
+static uint32_t slot_of(const hl_py_object_table *objects, uint32_t key)
 {
     uint32_t slot = (uint32_t)hl_mix(objects->seed ^ key) & (objects->room - 1);
 
@@ -23,9 +25,9 @@ static uint32_t slot_of(const hl_objects *objects, uint32_t key)
     return slot;
 }
 
-static bool objects_grow(hl_objects *objects)
+static bool objects_grow(hl_py_object_table *objects)
 {
-    hl_objects bigger = {.room = objects->room ? objects->room * 2 : 64, .used = objects->used};
+    hl_py_object_table bigger = {.room = objects->room ? objects->room * 2 : 64, .used = objects->used};
     bigger.seed = objects->room ? objects->seed : hl_os_random();
 
     bigger.keys = hl_os_alloc(bigger.room, sizeof(*bigger.keys));
@@ -49,7 +51,7 @@ static bool objects_grow(hl_objects *objects)
     return true;
 }
 
-static PyObject *objects_get(const hl_objects *objects, uint32_t key)
+static PyObject *objects_get(const hl_py_object_table *objects, uint32_t key)
 {
     if (objects->room == 0)
         return NULL;
@@ -58,7 +60,7 @@ static PyObject *objects_get(const hl_objects *objects, uint32_t key)
 }
 
 /* Enter `value` (stolen; NULL passes an exception on) and return it, or what was entered meanwhile. */
-static PyObject *objects_put(hl_objects *objects, uint32_t key, PyObject *value)
+static PyObject *objects_put(hl_py_object_table *objects, uint32_t key, PyObject *value)
 {
     if (value == NULL)
         return NULL;
@@ -77,7 +79,7 @@ static PyObject *objects_put(hl_objects *objects, uint32_t key, PyObject *value)
     return value;
 }
 
-static void objects_free(hl_objects *objects)
+static void objects_free(hl_py_object_table *objects)
 {
     for (uint32_t i = 0; i < objects->room; i++)
         Py_XDECREF(objects->values[i]);
@@ -87,7 +89,7 @@ static void objects_free(hl_objects *objects)
 
 /* --- names --- */
 
-bool hl_source_seed_string(hl_source *source, hl_string_id id, PyObject *text)
+bool hl_py_source_seed_string(hl_py_source *source, hl_string_id id, PyObject *text)
 {
     PyObject *entered = objects_put(&source->strings, id, Py_NewRef(text));
 
@@ -95,16 +97,16 @@ bool hl_source_seed_string(hl_source *source, hl_string_id id, PyObject *text)
     return entered != NULL;
 }
 
-PyObject *hl_source_string(hl_source *source, hl_string_id id)
+PyObject *hl_py_source_string(hl_py_source *source, hl_string_id id)
 {
     PyObject *text = objects_get(&source->strings, id);
     if (text != NULL)
         return text;
     const hl_string *string = hl_book_get_string(source->snapshot->book, id);
-    return objects_put(&source->strings, id, hl_text_decode(string->bytes, string->length));
+    return objects_put(&source->strings, id, hl_py_text_decode(string->bytes, string->length));
 }
 
-PyObject *hl_source_line(hl_source *source, hl_location_id id)
+PyObject *hl_py_source_line(hl_py_source *source, hl_location_id id)
 {
     const hl_location *location = hl_book_get_location(source->snapshot->book, id);
     uint32_t line_id = location->line_id;
@@ -112,13 +114,13 @@ PyObject *hl_source_line(hl_source *source, hl_location_id id)
     if (pair != NULL)
         return pair;
     uint32_t line = location->line;
-    PyObject *file = hl_source_string(source, location->file);
+    PyObject *file = hl_py_source_string(source, location->file);
     if (file == NULL)
         return NULL;
     return objects_put(&source->lines, line_id, Py_BuildValue("(NI)", file, line));
 }
 
-PyObject *hl_source_frames(hl_source *source, hl_stack_id id)
+PyObject *hl_py_source_frames(hl_py_source *source, hl_stack_id id)
 {
     PyObject *frames = objects_get(&source->stacks, id);
     if (frames != NULL)
@@ -126,7 +128,7 @@ PyObject *hl_source_frames(hl_source *source, hl_stack_id id)
     const hl_stack *stack = hl_book_get_stack(source->snapshot->book, id);
     frames = PyTuple_New(stack->depth);
     for (uint32_t i = 0; frames != NULL && i < stack->depth; i++) {
-        PyObject *pair = hl_source_line(source, stack->locations[i]);
+        PyObject *pair = hl_py_source_line(source, stack->locations[i]);
         if (pair == NULL)
             Py_CLEAR(frames);
         else
@@ -135,7 +137,7 @@ PyObject *hl_source_frames(hl_source *source, hl_stack_id id)
     return objects_put(&source->stacks, id, frames);
 }
 
-PyObject *hl_source_total(hl_source *source, hl_stack_id id)
+PyObject *hl_py_source_total(hl_py_source *source, hl_stack_id id)
 {
     /* The ledger that the snapshot is from may set it meanwhile. */
     uint32_t total = __atomic_load_n(&hl_book_get_stack(source->snapshot->book, id)->total, __ATOMIC_RELAXED);
@@ -145,7 +147,7 @@ PyObject *hl_source_total(hl_source *source, hl_stack_id id)
 
 /* --- rows and blocks --- */
 
-PyObject *hl_source_row(hl_source *source, size_t row)
+PyObject *hl_py_source_row(hl_py_source *source, size_t row)
 {
     if (source->rows == NULL) {
         source->rows = hl_os_alloc(source->snapshot->row_count, sizeof(*source->rows));
@@ -155,8 +157,8 @@ PyObject *hl_source_row(hl_source *source, size_t row)
     if (source->rows[row] != NULL)
         return Py_NewRef(source->rows[row]);
     const hl_row *site = &source->snapshot->rows[row];
-    PyObject *frames = hl_source_frames(source, site->stack);
-    PyObject *total = frames != NULL ? hl_source_total(source, site->stack) : NULL;
+    PyObject *frames = hl_py_source_frames(source, site->stack);
+    PyObject *total = frames != NULL ? hl_py_source_total(source, site->stack) : NULL;
     if (total == NULL) {
         Py_XDECREF(frames);
         return NULL;
@@ -169,7 +171,7 @@ PyObject *hl_source_row(hl_source *source, size_t row)
     return trace;
 }
 
-bool hl_source_row_of_block(hl_source *source, uint64_t block, size_t *row)
+bool hl_py_source_row_of_block(hl_py_source *source, uint64_t block, size_t *row)
 {
     const hl_snapshot *snapshot = source->snapshot;
 
@@ -199,7 +201,7 @@ bool hl_source_row_of_block(hl_source *source, uint64_t block, size_t *row)
     return true;
 }
 
-PyObject *hl_source_list(hl_source *source)
+PyObject *hl_py_source_list(hl_py_source *source)
 {
     const hl_snapshot *snapshot = source->snapshot;
     PyObject *list = PyList_New((Py_ssize_t)snapshot->blocks);
@@ -208,7 +210,7 @@ PyObject *hl_source_list(hl_source *source)
     for (size_t row = 0; list != NULL && row < snapshot->row_count; row++) {
         if (snapshot->rows[row].live == 0)
             continue;
-        PyObject *trace = hl_source_row(source, row);
+        PyObject *trace = hl_py_source_row(source, row);
         if (trace == NULL) {
             Py_CLEAR(list);
             break;
@@ -222,9 +224,9 @@ PyObject *hl_source_list(hl_source *source)
 
 /* --- the object --- */
 
-hl_source *hl_source_new(hl_state *state, hl_snapshot *snapshot)
+hl_py_source *hl_py_source_new(hl_py_state *state, hl_snapshot *snapshot)
 {
-    hl_source *source = PyObject_New(hl_source, state->source);
+    hl_py_source *source = PyObject_New(hl_py_source, state->source);
 
     if (source == NULL) {
         hl_snapshot_drop(snapshot);
@@ -237,7 +239,7 @@ hl_source *hl_source_new(hl_state *state, hl_snapshot *snapshot)
 
 static void source_dealloc(PyObject *self)
 {
-    hl_source *source = (hl_source *)self;
+    hl_py_source *source = (hl_py_source *)self;
     PyTypeObject *type = Py_TYPE(self);
 
     for (size_t i = 0; source->rows != NULL && i < source->snapshot->row_count; i++)
@@ -252,7 +254,7 @@ static void source_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-PyTypeObject *hl_source_type_new(PyObject *module)
+PyTypeObject *hl_py_source_type_new(PyObject *module)
 {
     PyType_Slot slots[] = {
         {Py_tp_dealloc, source_dealloc},
@@ -260,9 +262,9 @@ PyTypeObject *hl_source_type_new(PyObject *module)
     };
     PyType_Spec spec = {
         .name = "heapledger._Source",
-        .basicsize = sizeof(hl_source),
+        .basicsize = sizeof(hl_py_source),
         .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
         .slots = slots,
     };
-    return hl_type_new(module, &spec, NULL, NULL);
+    return hl_py_type_new(module, &spec, NULL, NULL);
 }

@@ -5,14 +5,19 @@
  *
  * Threading: the GIL.
  */
-#include "binding.h"
+#include "statistic.h"
+
+#include "arguments.h"
+#include "objects.h"
+#include "text.h"
+#include "traceback.h"
 
 enum { SIZE, COUNT, SIZE_DIFF, COUNT_DIFF, NUMBERS };
 
 typedef struct {
     PyObject_HEAD
-    PyObject *traceback; /* NULL: not made yet, or not there */
-    hl_source *source;   /* whom to ask for the traceback; NULL: nobody */
+    PyObject *traceback;  /* NULL: not made yet, or not there */
+    hl_py_source *source; /* whom to ask for the traceback; NULL: nobody */
     uint32_t key;
     uint8_t kind;    /* hl_key_type */
     uint8_t natives; /* bit i: numbers[i] is the C integer */
@@ -20,19 +25,19 @@ typedef struct {
         int64_t native;
         PyObject *object; /* NULL: not there */
     } numbers[NUMBERS];
-} hl_statistic;
+} hl_py_statistic;
 
 static const char *const number_names[NUMBERS] = {"size", "count", "size_diff", "count_diff"};
 
-static bool is_native(const hl_statistic *self, int which)
+static bool is_native(const hl_py_statistic *self, int which)
 {
     return (self->natives >> which) & 1;
 }
 
-static hl_statistic *new_native(PyTypeObject *type, hl_source *source, hl_key_type kind, uint32_t key)
+static hl_py_statistic *new_native(PyTypeObject *type, hl_py_source *source, hl_key_type kind, uint32_t key)
 {
-    hl_source_hold(source);
-    hl_statistic *self = PyObject_GC_New(hl_statistic, type);
+    hl_py_source_hold(source);
+    hl_py_statistic *self = PyObject_GC_New(hl_py_statistic, type);
     if (self == NULL) {
         Py_DECREF(source);
         return NULL;
@@ -47,9 +52,9 @@ static hl_statistic *new_native(PyTypeObject *type, hl_source *source, hl_key_ty
     return self;
 }
 
-PyObject *hl_statistic_new(hl_state *state, hl_source *source, hl_key_type kind, const hl_group *group)
+PyObject *hl_py_statistic_new(hl_py_state *state, hl_py_source *source, hl_key_type kind, const hl_group *group)
 {
-    hl_statistic *self = new_native(state->statistic, source, kind, group->key);
+    hl_py_statistic *self = new_native(state->statistic, source, kind, group->key);
 
     if (self != NULL) {
         self->numbers[SIZE].native = (int64_t)group->size;
@@ -58,9 +63,10 @@ PyObject *hl_statistic_new(hl_state *state, hl_source *source, hl_key_type kind,
     return (PyObject *)self;
 }
 
-PyObject *hl_difference_new(hl_state *state, hl_source *source, hl_key_type kind, const hl_difference *difference)
+PyObject *hl_py_difference_new(hl_py_state *state, hl_py_source *source, hl_key_type kind,
+                               const hl_difference *difference)
 {
-    hl_statistic *self = new_native(state->difference, source, kind, difference->key);
+    hl_py_statistic *self = new_native(state->difference, source, kind, difference->key);
 
     if (self != NULL) {
         self->numbers[SIZE].native = (int64_t)difference->size;
@@ -76,14 +82,14 @@ PyObject *hl_difference_new(hl_state *state, hl_source *source, hl_key_type kind
 static PyObject *get_traceback(PyObject *object, void *closure)
 {
     (void)closure;
-    hl_statistic *self = (hl_statistic *)object;
+    hl_py_statistic *self = (hl_py_statistic *)object;
 
     if (self->traceback == NULL) {
         if (self->source == NULL)
-            return hl_object_missing(object, "traceback");
+            return hl_py_object_missing(object, "traceback");
         HL_OWN_WORK;
-        PyObject *traceback =
-            hl_traceback_new(hl_state_of(Py_TYPE(object)), self->source, (hl_key_type)self->kind, self->key, NULL);
+        PyObject *traceback = hl_py_traceback_new(hl_py_state_of(Py_TYPE(object)), self->source,
+                                                  (hl_key_type)self->kind, self->key, NULL);
         if (traceback == NULL)
             return NULL;
         /* The caller may make it part of a cycle from now on. */
@@ -98,10 +104,10 @@ static PyObject *get_traceback(PyObject *object, void *closure)
 static int set_traceback(PyObject *object, PyObject *value, void *closure)
 {
     (void)closure;
-    hl_statistic *self = (hl_statistic *)object;
+    hl_py_statistic *self = (hl_py_statistic *)object;
 
     if (value == NULL && self->traceback == NULL && self->source == NULL) {
-        hl_object_missing(object, "traceback");
+        hl_py_object_missing(object, "traceback");
         return -1;
     }
     if (!PyObject_GC_IsTracked(object))
@@ -113,7 +119,7 @@ static int set_traceback(PyObject *object, PyObject *value, void *closure)
 
 static PyObject *get_number(PyObject *object, void *closure)
 {
-    hl_statistic *self = (hl_statistic *)object;
+    hl_py_statistic *self = (hl_py_statistic *)object;
     int which = (int)(intptr_t)closure;
 
     if (is_native(self, which)) {
@@ -121,17 +127,17 @@ static PyObject *get_number(PyObject *object, void *closure)
         return PyLong_FromLongLong(self->numbers[which].native);
     }
     PyObject *number = self->numbers[which].object;
-    return number != NULL ? Py_NewRef(number) : hl_object_missing(object, number_names[which]);
+    return number != NULL ? Py_NewRef(number) : hl_py_object_missing(object, number_names[which]);
 }
 
 static int set_number(PyObject *object, PyObject *value, void *closure)
 {
-    hl_statistic *self = (hl_statistic *)object;
+    hl_py_statistic *self = (hl_py_statistic *)object;
     int which = (int)(intptr_t)closure;
     PyObject *old = is_native(self, which) ? NULL : self->numbers[which].object;
 
     if (value == NULL && old == NULL && !is_native(self, which)) {
-        hl_object_missing(object, number_names[which]);
+        hl_py_object_missing(object, number_names[which]);
         return -1;
     }
     if (!PyObject_GC_IsTracked(object))
@@ -159,19 +165,19 @@ static const int difference_order[] = {SIZE, SIZE_DIFF, COUNT, COUNT_DIFF};
 static int statistic_init(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"traceback", "size", "count"};
-    static const hl_signature signature = {"Statistic.__init__", names, 1, 3, 3, 3};
+    static const hl_py_signature signature = {"Statistic.__init__", names, 1, 3, 3, 3};
     PyObject *values[3];
 
-    return hl_arguments_parse(&signature, args, kwargs, values) ? set_all(self, values, statistic_order, 2) : -1;
+    return hl_py_arguments_parse(&signature, args, kwargs, values) ? set_all(self, values, statistic_order, 2) : -1;
 }
 
 static int difference_init(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"traceback", "size", "size_diff", "count", "count_diff"};
-    static const hl_signature signature = {"StatisticDiff.__init__", names, 1, 5, 5, 5};
+    static const hl_py_signature signature = {"StatisticDiff.__init__", names, 1, 5, 5, 5};
     PyObject *values[5];
 
-    return hl_arguments_parse(&signature, args, kwargs, values) ? set_all(self, values, difference_order, 4) : -1;
+    return hl_py_arguments_parse(&signature, args, kwargs, values) ? set_all(self, values, difference_order, 4) : -1;
 }
 
 /* --- comparison --- */
@@ -204,22 +210,22 @@ static PyObject *difference_key(PyObject *self)
 
 static PyObject *statistic_compare(PyObject *self, PyObject *other, int op)
 {
-    return hl_object_compare(self, other, op, hl_state_of(Py_TYPE(self))->statistic, false, statistic_key);
+    return hl_py_object_compare(self, other, op, hl_py_state_of(Py_TYPE(self))->statistic, false, statistic_key);
 }
 
 static PyObject *difference_compare(PyObject *self, PyObject *other, int op)
 {
-    return hl_object_compare(self, other, op, hl_state_of(Py_TYPE(self))->difference, false, difference_key);
+    return hl_py_object_compare(self, other, op, hl_py_state_of(Py_TYPE(self))->difference, false, difference_key);
 }
 
 static Py_hash_t statistic_hash(PyObject *self)
 {
-    return hl_object_hash(self, statistic_key);
+    return hl_py_object_hash(self, statistic_key);
 }
 
 static Py_hash_t difference_hash(PyObject *self)
 {
-    return hl_object_hash(self, difference_key);
+    return hl_py_object_hash(self, difference_key);
 }
 
 static PyObject *statistic_sort_key(PyObject *self, PyObject *unused)
@@ -263,7 +269,7 @@ static PyObject *with_average(PyObject *self, PyObject *text)
     if (counted == 1) {
         PyObject *size = get_number(self, (void *)(intptr_t)SIZE);
         PyObject *average = size != NULL ? PyNumber_TrueDivide(size, count) : NULL;
-        PyObject *average_text = average != NULL ? hl_text_size(average, false) : NULL;
+        PyObject *average_text = average != NULL ? hl_py_text_size(average, false) : NULL;
         if (average_text != NULL)
             Py_SETREF(text, PyUnicode_FromFormat("%U, average=%U", text, average_text));
         else
@@ -280,7 +286,7 @@ static PyObject *with_average(PyObject *self, PyObject *text)
 
 static PyObject *number_as_size(PyObject *key, Py_ssize_t index, bool sign)
 {
-    return hl_text_size(PyTuple_GET_ITEM(key, index), sign);
+    return hl_py_text_size(PyTuple_GET_ITEM(key, index), sign);
 }
 
 static PyObject *statistic_str(PyObject *self)
@@ -290,8 +296,8 @@ static PyObject *statistic_str(PyObject *self)
     PyObject *size = key != NULL ? number_as_size(key, 1, false) : NULL;
 
     if (size != NULL)
-        text = hl_text_format("%s: size=%s, count=%i",
-                              PyTuple_Pack(3, PyTuple_GET_ITEM(key, 0), size, PyTuple_GET_ITEM(key, 2)));
+        text = hl_py_text_format("%s: size=%s, count=%i",
+                                 PyTuple_Pack(3, PyTuple_GET_ITEM(key, 0), size, PyTuple_GET_ITEM(key, 2)));
     Py_XDECREF(size);
     Py_XDECREF(key);
     return with_average(self, text);
@@ -305,9 +311,9 @@ static PyObject *difference_str(PyObject *self)
     PyObject *size_diff = size != NULL ? number_as_size(key, 2, true) : NULL;
 
     if (size_diff != NULL)
-        text = hl_text_format("%s: size=%s (%s), count=%i (%+i)",
-                              PyTuple_Pack(5, PyTuple_GET_ITEM(key, 0), size, size_diff, PyTuple_GET_ITEM(key, 3),
-                                           PyTuple_GET_ITEM(key, 4)));
+        text = hl_py_text_format("%s: size=%s (%s), count=%i (%+i)",
+                                 PyTuple_Pack(5, PyTuple_GET_ITEM(key, 0), size, size_diff, PyTuple_GET_ITEM(key, 3),
+                                              PyTuple_GET_ITEM(key, 4)));
     Py_XDECREF(size_diff);
     Py_XDECREF(size);
     Py_XDECREF(key);
@@ -316,19 +322,19 @@ static PyObject *difference_str(PyObject *self)
 
 static PyObject *statistic_repr(PyObject *self)
 {
-    return hl_text_format("<Statistic traceback=%r size=%i count=%i>", statistic_key(self));
+    return hl_py_text_format("<Statistic traceback=%r size=%i count=%i>", statistic_key(self));
 }
 
 static PyObject *difference_repr(PyObject *self)
 {
-    return hl_text_format("<StatisticDiff traceback=%r size=%i (%+i) count=%i (%+i)>", difference_key(self));
+    return hl_py_text_format("<StatisticDiff traceback=%r size=%i (%+i) count=%i (%+i)>", difference_key(self));
 }
 
 /* --- the types --- */
 
 static int statistic_traverse(PyObject *object, visitproc visit, void *arg)
 {
-    hl_statistic *self = (hl_statistic *)object;
+    hl_py_statistic *self = (hl_py_statistic *)object;
 
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->traceback);
@@ -341,7 +347,7 @@ static int statistic_traverse(PyObject *object, visitproc visit, void *arg)
 
 static int statistic_clear(PyObject *object)
 {
-    hl_statistic *self = (hl_statistic *)object;
+    hl_py_statistic *self = (hl_py_statistic *)object;
 
     Py_CLEAR(self->traceback);
     Py_CLEAR(self->source);
@@ -372,7 +378,7 @@ static void statistic_dealloc(PyObject *self)
         Py_tp_dealloc, statistic_dealloc                                                                  \
     }
 
-PyTypeObject *hl_statistic_type_new(PyObject *module)
+PyTypeObject *hl_py_statistic_type_new(PyObject *module)
 {
     static const char *const names[] = {"traceback", "size", "count", NULL};
     static PyGetSetDef getset[] = {
@@ -383,8 +389,8 @@ PyTypeObject *hl_statistic_type_new(PyObject *module)
     };
     static PyMethodDef methods[] = {
         {"_sort_key", statistic_sort_key, METH_NOARGS, NULL},
-        {"__reduce__", hl_object_reduce, METH_NOARGS, NULL},
-        {"__getstate__", hl_object_getstate, METH_NOARGS, NULL},
+        {"__reduce__", hl_py_object_reduce, METH_NOARGS, NULL},
+        {"__getstate__", hl_py_object_getstate, METH_NOARGS, NULL},
         {NULL, NULL, 0, NULL},
     };
     PyType_Slot slots[] = {
@@ -401,14 +407,14 @@ PyTypeObject *hl_statistic_type_new(PyObject *module)
     };
     PyType_Spec spec = {
         .name = "heapledger.Statistic",
-        .basicsize = sizeof(hl_statistic),
+        .basicsize = sizeof(hl_py_statistic),
         .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
         .slots = slots,
     };
-    return hl_type_new(module, &spec, NULL, names);
+    return hl_py_type_new(module, &spec, NULL, names);
 }
 
-PyTypeObject *hl_difference_type_new(PyObject *module)
+PyTypeObject *hl_py_difference_type_new(PyObject *module)
 {
     static const char *const names[] = {"traceback", "size", "size_diff", "count", "count_diff", NULL};
     static PyGetSetDef getset[] = {
@@ -421,8 +427,8 @@ PyTypeObject *hl_difference_type_new(PyObject *module)
     };
     static PyMethodDef methods[] = {
         {"_sort_key", difference_sort_key, METH_NOARGS, NULL},
-        {"__reduce__", hl_object_reduce, METH_NOARGS, NULL},
-        {"__getstate__", hl_object_getstate, METH_NOARGS, NULL},
+        {"__reduce__", hl_py_object_reduce, METH_NOARGS, NULL},
+        {"__getstate__", hl_py_object_getstate, METH_NOARGS, NULL},
         {NULL, NULL, 0, NULL},
     };
     PyType_Slot slots[] = {
@@ -440,9 +446,9 @@ PyTypeObject *hl_difference_type_new(PyObject *module)
     };
     PyType_Spec spec = {
         .name = "heapledger.StatisticDiff",
-        .basicsize = sizeof(hl_statistic),
+        .basicsize = sizeof(hl_py_statistic),
         .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
         .slots = slots,
     };
-    return hl_type_new(module, &spec, NULL, names);
+    return hl_py_type_new(module, &spec, NULL, names);
 }

@@ -5,9 +5,15 @@
  *
  * Threading: the GIL.
  */
-#include "binding.h"
+#include "take.h"
 
-PyObject *hl_take_traces(PyObject *module, PyObject *unused)
+#include "arguments.h"
+#include "facts.h"
+#include "snapshot_object.h"
+#include "source.h"
+#include "traces.h"
+
+PyObject *hl_py_take_traces(PyObject *module, PyObject *unused)
 {
     (void)unused;
     hl_snapshot *snapshot;
@@ -17,32 +23,32 @@ PyObject *hl_take_traces(PyObject *module, PyObject *unused)
     if (status == HL_STOPPED)
         return PyList_New(0);
     if (status != HL_OK)
-        return hl_raise_status(status);
-    hl_source *source = hl_source_new(hl_state_of_module(module), snapshot);
+        return hl_py_raise_status(status);
+    hl_py_source *source = hl_py_source_new(hl_py_state_of_module(module), snapshot);
     if (source == NULL)
         return NULL;
-    PyObject *list = hl_source_list(source);
+    PyObject *list = hl_py_source_list(source);
     Py_DECREF(source);
     return list;
 }
 
 /* Steals both. */
-static PyObject *wrap_snapshot(hl_state *state, hl_snapshot *snapshot, PyObject *facts)
+static PyObject *wrap_snapshot(hl_py_state *state, hl_snapshot *snapshot, PyObject *facts)
 {
     PyObject *limit = PyLong_FromUnsignedLong(snapshot->nframe);
-    hl_source *source = hl_source_new(state, snapshot);
-    PyObject *traces = source != NULL ? hl_traces_new(state, source) : NULL;
+    hl_py_source *source = hl_py_source_new(state, snapshot);
+    PyObject *traces = source != NULL ? hl_py_traces_new(state, source) : NULL;
 
     Py_XDECREF(source);
-    return hl_snapshot_object_with_facts(hl_snapshot_object_new(state, traces, limit), facts);
+    return hl_py_snapshot_with_facts(hl_py_snapshot_new(state, traces, limit), facts);
 }
 
-bool hl_take_objects(hl_state *state, hl_snapshot *const *snapshots, size_t count, PyObject **objects)
+bool hl_py_take_objects(hl_py_state *state, hl_snapshot *const *snapshots, size_t count, PyObject **objects)
 {
     PyObject *facts[HL_MOMENTS];
     bool whole = true;
 
-    if (!hl_facts_take(snapshots, count, facts)) {
+    if (!hl_py_facts_take(snapshots, count, facts)) {
         for (size_t i = 0; i < count; i++)
             hl_snapshot_drop(snapshots[i]);
         return false;
@@ -57,17 +63,17 @@ bool hl_take_objects(hl_state *state, hl_snapshot *const *snapshots, size_t coun
 }
 
 /* False with an exception; objects[0..count) are Snapshots otherwise. */
-static bool take_moments(hl_state *state, const hl_moment *moments, size_t count, PyObject **objects)
+static bool take_moments(hl_py_state *state, const hl_moment *moments, size_t count, PyObject **objects)
 {
     hl_snapshot *snapshots[HL_MOMENTS];
     hl_status status = hl_tracer_capture(moments, count, snapshots);
 
     if (status != HL_OK)
-        hl_raise_status(status);
-    return status == HL_OK && hl_take_objects(state, snapshots, count, objects);
+        hl_py_raise_status(status);
+    return status == HL_OK && hl_py_take_objects(state, snapshots, count, objects);
 }
 
-static PyObject *take_native(hl_state *state, hl_moment moment)
+static PyObject *take_native(hl_py_state *state, hl_moment moment)
 {
     PyObject *snapshot;
 
@@ -95,7 +101,7 @@ static PyObject *new_capture(PyObject *const *snapshots)
     return capture;
 }
 
-PyObject *hl_make_capture(PyObject *module, PyObject *const *args, Py_ssize_t count)
+PyObject *hl_py_make_capture(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
     if (count != HL_MOMENTS) {
@@ -106,14 +112,14 @@ PyObject *hl_make_capture(PyObject *module, PyObject *const *args, Py_ssize_t co
     return new_capture(args);
 }
 
-PyObject *hl_take_capture(PyObject *module, PyObject *unused)
+PyObject *hl_py_take_capture(PyObject *module, PyObject *unused)
 {
     static const hl_moment moments[HL_MOMENTS] = {HL_LIVE, HL_PEAK, HL_ALLOCATED};
     PyObject *taken[HL_MOMENTS];
 
     (void)unused;
     HL_OWN_WORK;
-    if (!take_moments(hl_state_of_module(module), moments, HL_MOMENTS, taken))
+    if (!take_moments(hl_py_state_of_module(module), moments, HL_MOMENTS, taken))
         return NULL;
     PyObject *capture = new_capture(taken);
     for (size_t i = 0; i < HL_MOMENTS; i++)
@@ -122,14 +128,14 @@ PyObject *hl_take_capture(PyObject *module, PyObject *unused)
 }
 
 /* With the functions that somebody put in place of ours. */
-static PyObject *take_replaced(hl_state *state, PyObject *const *functions)
+static PyObject *take_replaced(hl_py_state *state, PyObject *const *functions)
 {
     PyObject *tracing = PyObject_CallNoArgs(functions[0]);
     int is_true = tracing != NULL ? PyObject_IsTrue(tracing) : -1;
 
     Py_XDECREF(tracing);
     if (is_true <= 0)
-        return is_true == 0 ? hl_raise_status(HL_STOPPED) : NULL;
+        return is_true == 0 ? hl_py_raise_status(HL_STOPPED) : NULL;
     PyObject *traces = PyObject_CallNoArgs(functions[1]);
     PyObject *limit = traces != NULL ? PyObject_CallNoArgs(functions[2]) : NULL;
     PyObject *snapshot = NULL;
@@ -140,15 +146,15 @@ static PyObject *take_replaced(hl_state *state, PyObject *const *functions)
     return snapshot;
 }
 
-PyObject *hl_take_snapshot(PyObject *module, PyObject *args, PyObject *kwargs)
+PyObject *hl_py_take_snapshot(PyObject *module, PyObject *args, PyObject *kwargs)
 {
-    static const hl_signature signature = {"take_snapshot", NULL, 0, 0, 0, 0};
+    static const hl_py_signature signature = {"take_snapshot", NULL, 0, 0, 0, 0};
     static const char *const names[] = {"is_tracing", "_get_traces", "get_traceback_limit"};
     PyObject *functions[3] = {NULL, NULL, NULL}, *snapshot = NULL;
     bool native = true;
     int found = 0;
 
-    if (!hl_arguments_parse(&signature, args, kwargs, NULL))
+    if (!hl_py_arguments_parse(&signature, args, kwargs, NULL))
         return NULL;
     HL_OWN_WORK;
     PyObject *package = PyImport_ImportModule("heapledger");
@@ -162,23 +168,23 @@ PyObject *hl_take_snapshot(PyObject *module, PyObject *args, PyObject *kwargs)
     }
     Py_DECREF(package);
     if (found == 3 && !PyErr_Occurred())
-        snapshot = native ? take_native(hl_state_of_module(module), HL_LIVE)
-                          : take_replaced(hl_state_of_module(module), functions);
+        snapshot = native ? take_native(hl_py_state_of_module(module), HL_LIVE)
+                          : take_replaced(hl_py_state_of_module(module), functions);
     for (int i = 0; i < found; i++)
         Py_DECREF(functions[i]);
     return snapshot;
 }
 
-PyObject *hl_take_peak_snapshot(PyObject *module, PyObject *unused)
+PyObject *hl_py_take_peak_snapshot(PyObject *module, PyObject *unused)
 {
     (void)unused;
     HL_OWN_WORK;
-    return take_native(hl_state_of_module(module), HL_PEAK);
+    return take_native(hl_py_state_of_module(module), HL_PEAK);
 }
 
-PyObject *hl_take_allocation_snapshot(PyObject *module, PyObject *unused)
+PyObject *hl_py_take_allocation_snapshot(PyObject *module, PyObject *unused)
 {
     (void)unused;
     HL_OWN_WORK;
-    return take_native(hl_state_of_module(module), HL_ALLOCATED);
+    return take_native(hl_py_state_of_module(module), HL_ALLOCATED);
 }

@@ -3,9 +3,9 @@
  * Formatting goes through the % operator itself, so that odd values give the same text and the same errors as in the
  * stdlib.
  */
-#include "binding.h"
+#include "text.h"
 
-PyObject *hl_text_format(const char *format, PyObject *args)
+PyObject *hl_py_text_format(const char *format, PyObject *args)
 {
     if (args == NULL)
         return NULL;
@@ -36,10 +36,10 @@ static PyObject *in_unit(PyObject *size, bool sign, bool fraction, const char *u
     char format[16];
 
     snprintf(format, sizeof(format), "%%%s.%df %s", sign ? "+" : "", fraction ? 1 : 0, unit);
-    return hl_text_format(format, PyTuple_Pack(1, size));
+    return hl_py_text_format(format, PyTuple_Pack(1, size));
 }
 
-PyObject *hl_text_size(PyObject *size, bool sign)
+PyObject *hl_py_text_size(PyObject *size, bool sign)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     const int last = (int)(sizeof(units) / sizeof(units[0])) - 1;
@@ -63,7 +63,7 @@ PyObject *hl_text_size(PyObject *size, bool sign)
     return text;
 }
 
-const char *hl_text_utf8(PyObject *text, size_t *length, PyObject **owner)
+const char *hl_py_text_utf8(PyObject *text, size_t *length, PyObject **owner)
 {
     Py_ssize_t size;
     const char *bytes = PyUnicode_AsUTF8AndSize(text, &size);
@@ -84,7 +84,7 @@ const char *hl_text_utf8(PyObject *text, size_t *length, PyObject **owner)
     return bytes;
 }
 
-PyObject *hl_text_decode(const char *bytes, size_t length)
+PyObject *hl_py_text_decode(const char *bytes, size_t length)
 {
     return PyUnicode_DecodeUTF8(bytes, (Py_ssize_t)length, "surrogatepass");
 }

@@ -5,19 +5,25 @@
  *
  * Threading: the GIL.
  */
-#include "binding.h"
+#include "trace.h"
+
+#include "../core/group.h"
+#include "arguments.h"
+#include "objects.h"
+#include "text.h"
+#include "traceback.h"
 
 typedef struct {
     PyObject_HEAD
-    PyObject *trace;   /* NULL: a row, or not there */
-    hl_source *source; /* NULL: not a row */
+    PyObject *trace;      /* NULL: a row, or not there */
+    hl_py_source *source; /* NULL: not a row */
     size_t row;
-} hl_trace;
+} hl_py_trace;
 
-PyObject *hl_trace_new(hl_state *state, hl_source *source, size_t row)
+PyObject *hl_py_trace_new(hl_py_state *state, hl_py_source *source, size_t row)
 {
-    hl_source_hold(source);
-    hl_trace *self = PyObject_GC_New(hl_trace, state->trace);
+    hl_py_source_hold(source);
+    hl_py_trace *self = PyObject_GC_New(hl_py_trace, state->trace);
     if (self == NULL) {
         Py_DECREF(source);
         return NULL;
@@ -29,31 +35,31 @@ PyObject *hl_trace_new(hl_state *state, hl_source *source, size_t row)
     return (PyObject *)self;
 }
 
-PyObject *hl_trace_wrap(hl_state *state, PyObject *trace)
+PyObject *hl_py_trace_wrap(hl_py_state *state, PyObject *trace)
 {
-    hl_trace *self = (hl_trace *)state->trace->tp_alloc(state->trace, 0);
+    hl_py_trace *self = (hl_py_trace *)state->trace->tp_alloc(state->trace, 0);
 
     if (self != NULL)
         self->trace = Py_NewRef(trace);
     return (PyObject *)self;
 }
 
-bool hl_trace_is_row(PyObject *object, hl_state *state, const hl_source *source, size_t *row)
+bool hl_py_trace_is_row(PyObject *object, hl_py_state *state, const hl_py_source *source, size_t *row)
 {
-    if (!PyObject_TypeCheck(object, state->trace) || ((hl_trace *)object)->source != source)
+    if (!PyObject_TypeCheck(object, state->trace) || ((hl_py_trace *)object)->source != source)
         return false;
-    *row = ((hl_trace *)object)->row;
+    *row = ((hl_py_trace *)object)->row;
     return true;
 }
 
 static int trace_init(PyObject *object, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"trace"};
-    static const hl_signature signature = {"Trace.__init__", names, 1, 1, 1, 1};
-    hl_trace *self = (hl_trace *)object;
+    static const hl_py_signature signature = {"Trace.__init__", names, 1, 1, 1, 1};
+    hl_py_trace *self = (hl_py_trace *)object;
     PyObject *value;
 
-    if (!hl_arguments_parse(&signature, args, kwargs, &value))
+    if (!hl_py_arguments_parse(&signature, args, kwargs, &value))
         return -1;
     if (!PyObject_GC_IsTracked(object)) /* a native one, which had nothing to track */
         PyObject_GC_Track(object);
@@ -64,16 +70,16 @@ static int trace_init(PyObject *object, PyObject *args, PyObject *kwargs)
 
 static PyObject *trace_key(PyObject *object)
 {
-    hl_trace *self = (hl_trace *)object;
+    hl_py_trace *self = (hl_py_trace *)object;
 
     if (self->source != NULL) {
         HL_OWN_WORK;
-        hl_source *source = hl_source_hold(self->source);
-        PyObject *trace = hl_source_row(source, self->row);
+        hl_py_source *source = hl_py_source_hold(self->source);
+        PyObject *trace = hl_py_source_row(source, self->row);
         Py_DECREF(source);
         return trace;
     }
-    return self->trace != NULL ? Py_NewRef(self->trace) : hl_object_missing(object, "_trace");
+    return self->trace != NULL ? Py_NewRef(self->trace) : hl_py_object_missing(object, "_trace");
 }
 
 static PyObject *get_trace(PyObject *self, void *closure)
@@ -85,10 +91,10 @@ static PyObject *get_trace(PyObject *self, void *closure)
 static int set_trace(PyObject *object, PyObject *value, void *closure)
 {
     (void)closure;
-    hl_trace *self = (hl_trace *)object;
+    hl_py_trace *self = (hl_py_trace *)object;
 
     if (value == NULL && self->trace == NULL && self->source == NULL) {
-        hl_object_missing(object, "_trace");
+        hl_py_object_missing(object, "_trace");
         return -1;
     }
     if (!PyObject_GC_IsTracked(object))
@@ -103,7 +109,7 @@ static PyObject *part_of_tuple(PyObject *self, Py_ssize_t index)
     PyObject *trace = trace_key(self);
     if (trace == NULL)
         return NULL;
-    PyObject *part = hl_object_item(trace, index);
+    PyObject *part = hl_py_object_item(trace, index);
     Py_DECREF(trace);
     return part;
 }
@@ -111,7 +117,7 @@ static PyObject *part_of_tuple(PyObject *self, Py_ssize_t index)
 static PyObject *get_domain(PyObject *object, void *closure)
 {
     (void)closure;
-    hl_trace *self = (hl_trace *)object;
+    hl_py_trace *self = (hl_py_trace *)object;
 
     if (self->source == NULL)
         return part_of_tuple(object, 0);
@@ -122,7 +128,7 @@ static PyObject *get_domain(PyObject *object, void *closure)
 static PyObject *get_size(PyObject *object, void *closure)
 {
     (void)closure;
-    hl_trace *self = (hl_trace *)object;
+    hl_py_trace *self = (hl_py_trace *)object;
 
     if (self->source == NULL)
         return part_of_tuple(object, 1);
@@ -131,7 +137,7 @@ static PyObject *get_size(PyObject *object, void *closure)
 }
 
 /* Traceback(*self._trace[2:]) */
-static PyObject *traceback_of_tuple(hl_state *state, PyObject *self)
+static PyObject *traceback_of_tuple(hl_py_state *state, PyObject *self)
 {
     PyObject *traceback = NULL, *slice = NULL, *part = NULL, *args = NULL;
     PyObject *trace = trace_key(self);
@@ -156,28 +162,28 @@ static PyObject *traceback_of_tuple(hl_state *state, PyObject *self)
 static PyObject *get_traceback(PyObject *object, void *closure)
 {
     (void)closure;
-    hl_state *state = hl_state_of(Py_TYPE(object));
-    hl_trace *self = (hl_trace *)object;
+    hl_py_state *state = hl_py_state_of(Py_TYPE(object));
+    hl_py_trace *self = (hl_py_trace *)object;
 
     HL_OWN_WORK;
     if (self->source == NULL)
         return traceback_of_tuple(state, object);
-    hl_source *source = hl_source_hold(self->source);
+    hl_py_source *source = hl_py_source_hold(self->source);
     hl_stack_id stack = source->snapshot->rows[self->row].stack;
-    PyObject *total = hl_source_total(source, stack);
-    PyObject *traceback = total != NULL ? hl_traceback_new(state, source, HL_BY_STACK, stack, total) : NULL;
+    PyObject *total = hl_py_source_total(source, stack);
+    PyObject *traceback = total != NULL ? hl_py_traceback_new(state, source, HL_BY_STACK, stack, total) : NULL;
     Py_DECREF(source);
     return traceback;
 }
 
 static PyObject *trace_compare(PyObject *self, PyObject *other, int op)
 {
-    return hl_object_compare(self, other, op, hl_state_of(Py_TYPE(self))->trace, false, trace_key);
+    return hl_py_object_compare(self, other, op, hl_py_state_of(Py_TYPE(self))->trace, false, trace_key);
 }
 
 static Py_hash_t trace_hash(PyObject *self)
 {
-    return hl_object_hash(self, trace_key);
+    return hl_py_object_hash(self, trace_key);
 }
 
 static PyObject *size_text(PyObject *self)
@@ -185,7 +191,7 @@ static PyObject *size_text(PyObject *self)
     PyObject *size = PyObject_GetAttrString(self, "size");
     if (size == NULL)
         return NULL;
-    PyObject *text = hl_text_size(size, false);
+    PyObject *text = hl_py_text_size(size, false);
     Py_DECREF(size);
     return text;
 }
@@ -214,20 +220,21 @@ static PyObject *trace_repr(PyObject *self)
         Py_XDECREF(domain);
         return NULL;
     }
-    return hl_text_format("<Trace domain=%s size=%s, traceback=%r>", Py_BuildValue("(NNN)", domain, size, traceback));
+    return hl_py_text_format("<Trace domain=%s size=%s, traceback=%r>",
+                             Py_BuildValue("(NNN)", domain, size, traceback));
 }
 
 static int trace_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(self));
-    Py_VISIT(((hl_trace *)self)->trace);
+    Py_VISIT(((hl_py_trace *)self)->trace);
     return 0;
 }
 
 static int trace_clear(PyObject *self)
 {
-    Py_CLEAR(((hl_trace *)self)->trace);
-    Py_CLEAR(((hl_trace *)self)->source);
+    Py_CLEAR(((hl_py_trace *)self)->trace);
+    Py_CLEAR(((hl_py_trace *)self)->source);
     return 0;
 }
 
@@ -243,19 +250,19 @@ static void trace_dealloc(PyObject *self)
     Py_TRASHCAN_END
 }
 
-PyTypeObject *hl_trace_type_new(PyObject *module)
+PyTypeObject *hl_py_trace_type_new(PyObject *module)
 {
     static const char *const names[] = {"_trace", NULL};
     static PyGetSetDef getset[] = {
         {"_trace", get_trace, set_trace, PyDoc_STR("(domain, size, frames newest first, total_nframe)."), NULL},
-        HL_READ_ONLY("domain", get_domain, "Address space of the block."),
-        HL_READ_ONLY("size", get_size, "Size of the block in bytes."),
-        HL_READ_ONLY("traceback", get_traceback, "Where the block was allocated."),
+        HL_PY_READ_ONLY("domain", get_domain, "Address space of the block."),
+        HL_PY_READ_ONLY("size", get_size, "Size of the block in bytes."),
+        HL_PY_READ_ONLY("traceback", get_traceback, "Where the block was allocated."),
         {NULL, NULL, NULL, NULL, NULL},
     };
     static PyMethodDef methods[] = {
-        {"__reduce__", hl_object_reduce, METH_NOARGS, NULL},
-        {"__getstate__", hl_object_getstate, METH_NOARGS, NULL},
+        {"__reduce__", hl_py_object_reduce, METH_NOARGS, NULL},
+        {"__getstate__", hl_py_object_getstate, METH_NOARGS, NULL},
         {NULL, NULL, 0, NULL},
     };
     PyType_Slot slots[] = {
@@ -275,9 +282,9 @@ PyTypeObject *hl_trace_type_new(PyObject *module)
     };
     PyType_Spec spec = {
         .name = "heapledger.Trace",
-        .basicsize = sizeof(hl_trace),
+        .basicsize = sizeof(hl_py_trace),
         .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
         .slots = slots,
     };
-    return hl_type_new(module, &spec, NULL, names);
+    return hl_py_type_new(module, &spec, NULL, names);
 }

@@ -6,21 +6,26 @@
  *
  * Threading: the GIL.
  */
-#include "binding.h"
+#include "traceback.h"
+
+#include "arguments.h"
+#include "frame.h"
+#include "objects.h"
+#include "sequence.h"
 
 typedef struct {
     PyObject_HEAD
-    PyObject *frames;  /* a tuple, unless somebody sets something else; NULL: not built, or not there */
-    PyObject *total;   /* NULL: not there */
-    hl_source *source; /* NULL: no ids */
+    PyObject *frames;     /* a tuple, unless somebody sets something else; NULL: not built, or not there */
+    PyObject *total;      /* NULL: not there */
+    hl_py_source *source; /* NULL: no ids */
     uint32_t key;
     hl_key_type kind;
-} hl_traceback;
+} hl_py_traceback;
 
-PyObject *hl_traceback_new(hl_state *state, hl_source *source, hl_key_type kind, uint32_t key, PyObject *total)
+PyObject *hl_py_traceback_new(hl_py_state *state, hl_py_source *source, hl_key_type kind, uint32_t key, PyObject *total)
 {
-    hl_source_hold(source);
-    hl_traceback *self = PyObject_GC_New(hl_traceback, state->traceback);
+    hl_py_source_hold(source);
+    hl_py_traceback *self = PyObject_GC_New(hl_py_traceback, state->traceback);
     if (self == NULL) {
         Py_DECREF(source);
         Py_XDECREF(total);
@@ -38,11 +43,11 @@ PyObject *hl_traceback_new(hl_state *state, hl_source *source, hl_key_type kind,
 static int traceback_init(PyObject *object, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"frames", "total_nframe"};
-    static const hl_signature signature = {"Traceback.__init__", names, 1, 1, 2, 2};
-    hl_traceback *self = (hl_traceback *)object;
+    static const hl_py_signature signature = {"Traceback.__init__", names, 1, 1, 2, 2};
+    hl_py_traceback *self = (hl_py_traceback *)object;
     PyObject *values[2];
 
-    if (!hl_arguments_parse(&signature, args, kwargs, values))
+    if (!hl_py_arguments_parse(&signature, args, kwargs, values))
         return -1;
     PyObject *backwards = PyObject_CallOneArg((PyObject *)&PyReversed_Type, values[0]);
     if (backwards == NULL)
@@ -61,12 +66,12 @@ static int traceback_init(PyObject *object, PyObject *args, PyObject *kwargs)
 
 /* --- frames --- */
 
-static PyObject *build_frames(hl_source *source, hl_key_type kind, uint32_t key)
+static PyObject *build_frames(hl_py_source *source, hl_key_type kind, uint32_t key)
 {
     PyObject *pair = NULL;
 
     if (kind == HL_BY_STACK) {
-        PyObject *newest_first = hl_source_frames(source, key);
+        PyObject *newest_first = hl_py_source_frames(source, key);
         if (newest_first == NULL)
             return NULL;
         Py_ssize_t depth = PyTuple_GET_SIZE(newest_first);
@@ -77,9 +82,9 @@ static PyObject *build_frames(hl_source *source, hl_key_type kind, uint32_t key)
         return frames;
     }
     if (kind == HL_BY_LINE) {
-        pair = hl_source_line(source, key);
+        pair = hl_py_source_line(source, key);
     } else {
-        PyObject *file = hl_source_string(source, key);
+        PyObject *file = hl_py_source_string(source, key);
         if (file != NULL)
             pair = Py_BuildValue("(Ni)", file, 0);
     }
@@ -88,13 +93,13 @@ static PyObject *build_frames(hl_source *source, hl_key_type kind, uint32_t key)
 
 static PyObject *traceback_frames(PyObject *object)
 {
-    hl_traceback *self = (hl_traceback *)object;
+    hl_py_traceback *self = (hl_py_traceback *)object;
 
     if (self->frames == NULL) {
         if (self->source == NULL)
-            return hl_object_missing(object, "_frames");
+            return hl_py_object_missing(object, "_frames");
         HL_OWN_WORK;
-        hl_source *source = hl_source_hold(self->source);
+        hl_py_source *source = hl_py_source_hold(self->source);
         PyObject *frames = build_frames(source, self->kind, self->key);
         Py_DECREF(source);
         if (frames == NULL)
@@ -113,10 +118,10 @@ static PyObject *get_frames(PyObject *self, void *closure)
 static int set_frames(PyObject *object, PyObject *value, void *closure)
 {
     (void)closure;
-    hl_traceback *self = (hl_traceback *)object;
+    hl_py_traceback *self = (hl_py_traceback *)object;
 
     if (value == NULL && self->frames == NULL && self->source == NULL) {
-        hl_object_missing(object, "_frames");
+        hl_py_object_missing(object, "_frames");
         return -1;
     }
     if (!PyObject_GC_IsTracked(object))
@@ -129,18 +134,18 @@ static int set_frames(PyObject *object, PyObject *value, void *closure)
 static PyObject *get_total(PyObject *self, void *closure)
 {
     (void)closure;
-    PyObject *total = ((hl_traceback *)self)->total;
+    PyObject *total = ((hl_py_traceback *)self)->total;
 
-    return total != NULL ? Py_NewRef(total) : hl_object_missing(self, "_total_nframe");
+    return total != NULL ? Py_NewRef(total) : hl_py_object_missing(self, "_total_nframe");
 }
 
 static int set_total(PyObject *object, PyObject *value, void *closure)
 {
     (void)closure;
-    hl_traceback *self = (hl_traceback *)object;
+    hl_py_traceback *self = (hl_py_traceback *)object;
 
     if (value == NULL && self->total == NULL) {
-        hl_object_missing(object, "_total_nframe");
+        hl_py_object_missing(object, "_total_nframe");
         return -1;
     }
     if (!PyObject_GC_IsTracked(object))
@@ -151,33 +156,33 @@ static int set_total(PyObject *object, PyObject *value, void *closure)
 
 /* The function's name of the frame at `index` (oldest first): a new reference, or NULL without an exception. A group of
  * a file or a line has no name: its blocks may come from several functions. */
-static PyObject *name_at(hl_traceback *self, Py_ssize_t index)
+static PyObject *name_at(hl_py_traceback *self, Py_ssize_t index)
 {
     if (self->source == NULL || self->kind != HL_BY_STACK)
         return NULL;
-    hl_source *source = hl_source_hold(self->source);
+    hl_py_source *source = hl_py_source_hold(self->source);
     const hl_book *book = source->snapshot->book;
     const hl_stack *stack = hl_book_get_stack(book, self->key);
     hl_string_id name = hl_book_get_location(book, stack->locations[(Py_ssize_t)stack->depth - 1 - index])->name;
-    PyObject *text = name != 0 ? hl_source_string(source, name) : NULL;
+    PyObject *text = name != 0 ? hl_py_source_string(source, name) : NULL;
     if (text == NULL)
         PyErr_Clear();
     Py_DECREF(source);
     return text;
 }
 
-static PyObject *frame_at(hl_state *state, hl_traceback *self, PyObject *frames, Py_ssize_t index)
+static PyObject *frame_at(hl_py_state *state, hl_py_traceback *self, PyObject *frames, Py_ssize_t index)
 {
     PyObject *name = name_at(self, index);
-    PyObject *frame = hl_frame_new(state, PyTuple_GET_ITEM(frames, index), name);
+    PyObject *frame = hl_py_frame_new(state, PyTuple_GET_ITEM(frames, index), name);
 
     Py_XDECREF(name);
     return frame;
 }
 
-static PyObject *frame_wrap(hl_state *state, PyObject *frame)
+static PyObject *frame_wrap(hl_py_state *state, PyObject *frame)
 {
-    return hl_frame_new(state, frame, NULL);
+    return hl_py_frame_new(state, frame, NULL);
 }
 
 /* --- sequence --- */
@@ -192,7 +197,7 @@ static Py_ssize_t traceback_length(PyObject *self)
     return length;
 }
 
-static PyObject *slice_frames(hl_state *state, hl_traceback *self, PyObject *frames, PyObject *slice)
+static PyObject *slice_frames(hl_py_state *state, hl_py_traceback *self, PyObject *frames, PyObject *slice)
 {
     Py_ssize_t start, stop, step;
 
@@ -211,21 +216,21 @@ static PyObject *slice_frames(hl_state *state, hl_traceback *self, PyObject *fra
 }
 
 /* An object that is no tuple, or an index that is none: whatever Python does with it. */
-static PyObject *generic_item(hl_state *state, PyObject *frames, PyObject *index)
+static PyObject *generic_item(hl_py_state *state, PyObject *frames, PyObject *index)
 {
     PyObject *found = PyObject_GetItem(frames, index);
     if (found == NULL)
         return NULL;
     PyObject *result =
-        PySlice_Check(index) ? hl_sequence_wrap(state, found, frame_wrap) : hl_frame_new(state, found, NULL);
+        PySlice_Check(index) ? hl_py_sequence_wrap(state, found, frame_wrap) : hl_py_frame_new(state, found, NULL);
     Py_DECREF(found);
     return result;
 }
 
 static PyObject *traceback_subscript(PyObject *object, PyObject *index)
 {
-    hl_state *state = hl_state_of(Py_TYPE(object));
-    hl_traceback *self = (hl_traceback *)object;
+    hl_py_state *state = hl_py_state_of(Py_TYPE(object));
+    hl_py_traceback *self = (hl_py_traceback *)object;
     PyObject *result = NULL;
     PyObject *frames = traceback_frames(object);
 
@@ -280,12 +285,12 @@ static int traceback_contains(PyObject *self, PyObject *frame)
 
 static PyObject *traceback_compare(PyObject *self, PyObject *other, int op)
 {
-    return hl_object_compare(self, other, op, hl_state_of(Py_TYPE(self))->traceback, true, traceback_frames);
+    return hl_py_object_compare(self, other, op, hl_py_state_of(Py_TYPE(self))->traceback, true, traceback_frames);
 }
 
 static Py_hash_t traceback_hash(PyObject *self)
 {
-    return hl_object_hash(self, traceback_frames);
+    return hl_py_object_hash(self, traceback_frames);
 }
 
 static PyObject *traceback_str(PyObject *self)
@@ -317,7 +322,7 @@ static PyObject *traceback_repr(PyObject *self)
 
 static int traceback_traverse(PyObject *object, visitproc visit, void *arg)
 {
-    hl_traceback *self = (hl_traceback *)object;
+    hl_py_traceback *self = (hl_py_traceback *)object;
 
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->frames);
@@ -327,7 +332,7 @@ static int traceback_traverse(PyObject *object, visitproc visit, void *arg)
 
 static int traceback_clear(PyObject *object)
 {
-    hl_traceback *self = (hl_traceback *)object;
+    hl_py_traceback *self = (hl_py_traceback *)object;
 
     Py_CLEAR(self->frames);
     Py_CLEAR(self->total);
@@ -347,21 +352,21 @@ static void traceback_dealloc(PyObject *self)
     Py_TRASHCAN_END
 }
 
-PyTypeObject *hl_traceback_type_new(PyObject *module)
+PyTypeObject *hl_py_traceback_type_new(PyObject *module)
 {
     static const char *const names[] = {"_frames", "_total_nframe", NULL};
     static PyGetSetDef getset[] = {
         {"_frames", get_frames, set_frames, PyDoc_STR("Tuple of (filename, lineno), oldest first."), NULL},
         {"_total_nframe", get_total, set_total, NULL, NULL},
-        HL_READ_ONLY("total_nframe", get_total, "Frames there were before the limit cut them, or None."),
+        HL_PY_READ_ONLY("total_nframe", get_total, "Frames there were before the limit cut them, or None."),
         {NULL, NULL, NULL, NULL, NULL},
     };
     static PyMethodDef methods[] = {
-        {"format", (PyCFunction)(void (*)(void))hl_traceback_format, METH_VARARGS | METH_KEYWORDS,
+        {"format", (PyCFunction)(void (*)(void))hl_py_traceback_format, METH_VARARGS | METH_KEYWORDS,
          PyDoc_STR("format(limit=None, most_recent_first=False): a list of lines, with the source where found.")},
-        HL_SEQUENCE_METHODS,
-        {"__reduce__", hl_object_reduce, METH_NOARGS, NULL},
-        {"__getstate__", hl_object_getstate, METH_NOARGS, NULL},
+        HL_PY_SEQUENCE_METHODS,
+        {"__reduce__", hl_py_object_reduce, METH_NOARGS, NULL},
+        {"__getstate__", hl_py_object_getstate, METH_NOARGS, NULL},
         {NULL, NULL, 0, NULL},
     };
     PyType_Slot slots[] = {
@@ -387,9 +392,9 @@ PyTypeObject *hl_traceback_type_new(PyObject *module)
     };
     PyType_Spec spec = {
         .name = "heapledger.Traceback",
-        .basicsize = sizeof(hl_traceback),
+        .basicsize = sizeof(hl_py_traceback),
         .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
         .slots = slots,
     };
-    return hl_type_new(module, &spec, NULL, names);
+    return hl_py_type_new(module, &spec, NULL, names);
 }

@@ -3,7 +3,9 @@
  * The traceback is seen through its public face only, since subclasses may override it. linecache is looked up at each
  * call: programs import it late, and tests replace its getline.
  */
-#include "binding.h"
+#include "traceback.h"
+
+#include "arguments.h"
 
 /* self[-limit:] or self[:limit], or self; reversed if asked for. */
 static PyObject *frames_to_format(PyObject *self, PyObject *limit, PyObject *most_recent_first)
@@ -70,14 +72,14 @@ out:
     return done;
 }
 
-PyObject *hl_traceback_format(PyObject *self, PyObject *args, PyObject *kwargs)
+PyObject *hl_py_traceback_format(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"limit", "most_recent_first"};
-    static const hl_signature signature = {"Traceback.format", names, 1, 0, 2, 2};
+    static const hl_py_signature signature = {"Traceback.format", names, 1, 0, 2, 2};
     PyObject *values[2];
     PyObject *iterator = NULL, *lines = NULL, *frame;
 
-    if (!hl_arguments_parse(&signature, args, kwargs, values))
+    if (!hl_py_arguments_parse(&signature, args, kwargs, values))
         return NULL;
     HL_OWN_WORK;
     PyObject *linecache = PyImport_ImportModule("linecache");

@@ -6,33 +6,38 @@
  *
  * Threading: the GIL.
  */
-#include "binding.h"
+#include "traces.h"
+
+#include "arguments.h"
+#include "objects.h"
+#include "sequence.h"
+#include "trace.h"
 
 typedef struct {
     PyObject_HEAD
-    PyObject *list;    /* NULL: not built, or not there */
-    hl_source *source; /* NULL: made by a caller, or _traces has been set */
+    PyObject *list;       /* NULL: not built, or not there */
+    hl_py_source *source; /* NULL: made by a caller, or _traces has been set */
     PyObject *dict;
     PyObject *weak;
-} hl_traces;
+} hl_py_traces;
 
-PyObject *hl_traces_new(hl_state *state, hl_source *source)
+PyObject *hl_py_traces_new(hl_py_state *state, hl_py_source *source)
 {
-    hl_traces *self = (hl_traces *)state->traces->tp_alloc(state->traces, 0);
+    hl_py_traces *self = (hl_py_traces *)state->traces->tp_alloc(state->traces, 0);
 
     if (self != NULL)
-        self->source = hl_source_hold(source);
+        self->source = hl_py_source_hold(source);
     return (PyObject *)self;
 }
 
 static int traces_init(PyObject *object, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"traces"};
-    static const hl_signature signature = {"_Traces.__init__", names, 1, 1, 1, 1};
-    hl_traces *self = (hl_traces *)object;
+    static const hl_py_signature signature = {"_Traces.__init__", names, 1, 1, 1, 1};
+    hl_py_traces *self = (hl_py_traces *)object;
     PyObject *value;
 
-    if (!hl_arguments_parse(&signature, args, kwargs, &value))
+    if (!hl_py_arguments_parse(&signature, args, kwargs, &value))
         return -1;
     Py_CLEAR(self->source);
     Py_XSETREF(self->list, Py_NewRef(value));
@@ -41,7 +46,7 @@ static int traces_init(PyObject *object, PyObject *args, PyObject *kwargs)
 
 /* --- the two kinds --- */
 
-static bool list_is_unchanged(const hl_traces *self)
+static bool list_is_unchanged(const hl_py_traces *self)
 {
     const hl_snapshot *snapshot = self->source->snapshot;
     size_t next = 0;
@@ -57,19 +62,19 @@ static bool list_is_unchanged(const hl_traces *self)
     return true;
 }
 
-hl_source *hl_traces_source(hl_state *state, PyObject *object)
+hl_py_source *hl_py_traces_source(hl_py_state *state, PyObject *object)
 {
-    hl_traces *self = (hl_traces *)object;
+    hl_py_traces *self = (hl_py_traces *)object;
 
     if (!PyObject_TypeCheck(object, state->traces) || self->source == NULL)
         return NULL;
     if (self->list != NULL && !list_is_unchanged(self))
         return NULL;
-    return hl_source_hold(self->source);
+    return hl_py_source_hold(self->source);
 }
 
 /* Items come from the rows: no list has been built or given. */
-static bool is_native(const hl_traces *self)
+static bool is_native(const hl_py_traces *self)
 {
     return self->source != NULL && self->list == NULL;
 }
@@ -77,32 +82,32 @@ static bool is_native(const hl_traces *self)
 /* The list that rules, for those that are not native. */
 static PyObject *given_list(PyObject *object)
 {
-    hl_traces *self = (hl_traces *)object;
+    hl_py_traces *self = (hl_py_traces *)object;
 
-    return self->list != NULL ? Py_NewRef(self->list) : hl_object_missing(object, "_traces");
+    return self->list != NULL ? Py_NewRef(self->list) : hl_py_object_missing(object, "_traces");
 }
 
-static PyObject *build_list(hl_traces *self)
+static PyObject *build_list(hl_py_traces *self)
 {
-    hl_source *source = hl_source_hold(self->source);
-    PyObject *list = hl_source_list(source);
+    hl_py_source *source = hl_py_source_hold(self->source);
+    PyObject *list = hl_py_source_list(source);
 
     Py_DECREF(source);
     return list;
 }
 
-PyObject *hl_traces_list(hl_state *state, PyObject *object)
+PyObject *hl_py_traces_list(hl_py_state *state, PyObject *object)
 {
     if (!PyObject_TypeCheck(object, state->traces))
         return PyObject_GetAttrString(object, "_traces");
-    hl_traces *self = (hl_traces *)object;
+    hl_py_traces *self = (hl_py_traces *)object;
     return is_native(self) ? build_list(self) : given_list(object);
 }
 
 static PyObject *get_list(PyObject *object, void *closure)
 {
     (void)closure;
-    hl_traces *self = (hl_traces *)object;
+    hl_py_traces *self = (hl_py_traces *)object;
 
     if (is_native(self)) {
         HL_OWN_WORK;
@@ -120,10 +125,10 @@ static PyObject *get_list(PyObject *object, void *closure)
 static int set_list(PyObject *object, PyObject *value, void *closure)
 {
     (void)closure;
-    hl_traces *self = (hl_traces *)object;
+    hl_py_traces *self = (hl_py_traces *)object;
 
     if (value == NULL && self->list == NULL && self->source == NULL) {
-        hl_object_missing(object, "_traces");
+        hl_py_object_missing(object, "_traces");
         return -1;
     }
     Py_CLEAR(self->source);
@@ -135,7 +140,7 @@ static int set_list(PyObject *object, PyObject *value, void *closure)
 
 static Py_ssize_t traces_length(PyObject *object)
 {
-    hl_traces *self = (hl_traces *)object;
+    hl_py_traces *self = (hl_py_traces *)object;
 
     if (is_native(self))
         return (Py_ssize_t)self->source->snapshot->blocks;
@@ -147,7 +152,7 @@ static Py_ssize_t traces_length(PyObject *object)
     return length;
 }
 
-static PyObject *native_item(hl_state *state, hl_traces *self, Py_ssize_t index)
+static PyObject *native_item(hl_py_state *state, hl_py_traces *self, Py_ssize_t index)
 {
     size_t row;
 
@@ -155,25 +160,26 @@ static PyObject *native_item(hl_state *state, hl_traces *self, Py_ssize_t index)
         PyErr_SetString(PyExc_IndexError, "list index out of range");
         return NULL;
     }
-    if (!hl_source_row_of_block(self->source, (uint64_t)index, &row))
+    if (!hl_py_source_row_of_block(self->source, (uint64_t)index, &row))
         return NULL;
-    return hl_trace_new(state, self->source, row);
+    return hl_py_trace_new(state, self->source, row);
 }
 
-static PyObject *given_item(hl_state *state, PyObject *object, PyObject *index)
+static PyObject *given_item(hl_py_state *state, PyObject *object, PyObject *index)
 {
     PyObject *list = given_list(object);
     PyObject *found = list != NULL ? PyObject_GetItem(list, index) : NULL;
     PyObject *result = NULL;
 
     if (found != NULL)
-        result = PySlice_Check(index) ? hl_sequence_wrap(state, found, hl_trace_wrap) : hl_trace_wrap(state, found);
+        result =
+            PySlice_Check(index) ? hl_py_sequence_wrap(state, found, hl_py_trace_wrap) : hl_py_trace_wrap(state, found);
     Py_XDECREF(found);
     Py_XDECREF(list);
     return result;
 }
 
-static PyObject *native_slice(hl_state *state, hl_traces *self, PyObject *slice)
+static PyObject *native_slice(hl_py_state *state, hl_py_traces *self, PyObject *slice)
 {
     Py_ssize_t start, stop, step;
 
@@ -181,14 +187,14 @@ static PyObject *native_slice(hl_state *state, hl_traces *self, PyObject *slice)
         return NULL;
     if (!is_native(self)) /* __index__ is anybody's code */
         return given_item(state, (PyObject *)self, slice);
-    hl_source *source = hl_source_hold(self->source);
+    hl_py_source *source = hl_py_source_hold(self->source);
     Py_ssize_t count = PySlice_AdjustIndices((Py_ssize_t)source->snapshot->blocks, &start, &stop, step);
     PyObject *result = PyTuple_New(count);
     for (Py_ssize_t i = 0; result != NULL && i < count; i++) {
         size_t row;
         PyObject *trace = NULL;
-        if (hl_source_row_of_block(source, (uint64_t)(start + i * step), &row))
-            trace = hl_trace_new(state, source, row);
+        if (hl_py_source_row_of_block(source, (uint64_t)(start + i * step), &row))
+            trace = hl_py_trace_new(state, source, row);
         if (trace == NULL)
             Py_CLEAR(result);
         else
@@ -200,8 +206,8 @@ static PyObject *native_slice(hl_state *state, hl_traces *self, PyObject *slice)
 
 static PyObject *traces_subscript(PyObject *object, PyObject *index)
 {
-    hl_state *state = hl_state_of(Py_TYPE(object));
-    hl_traces *self = (hl_traces *)object;
+    hl_py_state *state = hl_py_state_of(Py_TYPE(object));
+    hl_py_traces *self = (hl_py_traces *)object;
 
     HL_OWN_WORK;
     if (!is_native(self))
@@ -222,15 +228,15 @@ static PyObject *traces_subscript(PyObject *object, PyObject *index)
 
 static PyObject *traces_item(PyObject *object, Py_ssize_t index)
 {
-    hl_traces *self = (hl_traces *)object;
+    hl_py_traces *self = (hl_py_traces *)object;
 
     HL_OWN_WORK;
     if (is_native(self))
-        return native_item(hl_state_of(Py_TYPE(object)), self, index);
+        return native_item(hl_py_state_of(Py_TYPE(object)), self, index);
     PyObject *position = PyLong_FromSsize_t(index);
     if (position == NULL)
         return NULL;
-    PyObject *item = given_item(hl_state_of(Py_TYPE(object)), object, position);
+    PyObject *item = given_item(hl_py_state_of(Py_TYPE(object)), object, position);
     Py_DECREF(position);
     return item;
 }
@@ -248,14 +254,14 @@ static bool may_equal(PyObject *trace, const hl_row *row)
     return overflow == 0 && number >= 0 && (uint64_t)number == row->size;
 }
 
-static int source_contains(hl_source *source, PyObject *trace)
+static int source_contains(hl_py_source *source, PyObject *trace)
 {
     int found = 0;
 
     for (size_t row = 0; found == 0 && row < source->snapshot->row_count; row++) {
         if (source->snapshot->rows[row].live == 0 || !may_equal(trace, &source->snapshot->rows[row]))
             continue;
-        PyObject *mine = hl_source_row(source, row);
+        PyObject *mine = hl_py_source_row(source, row);
         found = mine != NULL ? PyObject_RichCompareBool(mine, trace, Py_EQ) : -1;
         Py_XDECREF(mine);
     }
@@ -264,18 +270,18 @@ static int source_contains(hl_source *source, PyObject *trace)
 
 static int traces_contains(PyObject *object, PyObject *trace)
 {
-    hl_traces *self = (hl_traces *)object;
+    hl_py_traces *self = (hl_py_traces *)object;
     size_t row;
     int found = -1;
 
     HL_OWN_WORK;
-    if (is_native(self) && hl_trace_is_row(trace, hl_state_of(Py_TYPE(object)), self->source, &row))
+    if (is_native(self) && hl_py_trace_is_row(trace, hl_py_state_of(Py_TYPE(object)), self->source, &row))
         return self->source->snapshot->rows[row].live > 0;
     PyObject *tuple = PyObject_GetAttrString(trace, "_trace");
     if (tuple == NULL)
         return -1;
     if (is_native(self)) {
-        hl_source *source = hl_source_hold(self->source);
+        hl_py_source *source = hl_py_source_hold(self->source);
         found = source_contains(source, tuple);
         Py_DECREF(source);
     } else {
@@ -291,13 +297,13 @@ static int traces_contains(PyObject *object, PyObject *trace)
 
 static PyObject *traces_key(PyObject *self)
 {
-    return hl_traces_list(hl_state_of(Py_TYPE(self)), self);
+    return hl_py_traces_list(hl_py_state_of(Py_TYPE(self)), self);
 }
 
 static PyObject *traces_compare(PyObject *self, PyObject *other, int op)
 {
     HL_OWN_WORK;
-    return hl_object_compare(self, other, op, hl_state_of(Py_TYPE(self))->traces, false, traces_key);
+    return hl_py_object_compare(self, other, op, hl_py_state_of(Py_TYPE(self))->traces, false, traces_key);
 }
 
 static PyObject *traces_repr(PyObject *self)
@@ -311,7 +317,7 @@ static PyObject *traces_repr(PyObject *self)
 static PyObject *traces_getstate(PyObject *object, PyObject *unused)
 {
     (void)unused;
-    hl_traces *self = (hl_traces *)object;
+    hl_py_traces *self = (hl_py_traces *)object;
 
     HL_OWN_WORK;
     PyObject *state = self->dict != NULL ? PyDict_Copy(self->dict) : PyDict_New();
@@ -351,7 +357,7 @@ static PyObject *traces_setstate(PyObject *self, PyObject *state)
 
 static int traces_traverse(PyObject *object, visitproc visit, void *arg)
 {
-    hl_traces *self = (hl_traces *)object;
+    hl_py_traces *self = (hl_py_traces *)object;
 
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->list);
@@ -361,7 +367,7 @@ static int traces_traverse(PyObject *object, visitproc visit, void *arg)
 
 static int traces_clear(PyObject *object)
 {
-    hl_traces *self = (hl_traces *)object;
+    hl_py_traces *self = (hl_py_traces *)object;
 
     Py_CLEAR(self->list);
     Py_CLEAR(self->source);
@@ -375,7 +381,7 @@ static void traces_dealloc(PyObject *self)
 
     PyObject_GC_UnTrack(self);
     Py_TRASHCAN_BEGIN(self, traces_dealloc)
-    if (((hl_traces *)self)->weak != NULL)
+    if (((hl_py_traces *)self)->weak != NULL)
         PyObject_ClearWeakRefs(self);
     traces_clear(self);
     type->tp_free(self);
@@ -383,10 +389,10 @@ static void traces_dealloc(PyObject *self)
     Py_TRASHCAN_END
 }
 
-PyTypeObject *hl_traces_type_new(PyObject *module)
+PyTypeObject *hl_py_traces_type_new(PyObject *module)
 {
     static PyMemberDef members[] = {
-        HL_DICT_MEMBERS(hl_traces),
+        HL_PY_DICT_MEMBERS(hl_py_traces),
         {NULL, 0, 0, 0, NULL},
     };
     static PyGetSetDef getset[] = {
@@ -395,8 +401,8 @@ PyTypeObject *hl_traces_type_new(PyObject *module)
         {NULL, NULL, NULL, NULL, NULL},
     };
     static PyMethodDef methods[] = {
-        HL_SEQUENCE_METHODS,
-        {"__reduce__", hl_object_reduce, METH_NOARGS, NULL},
+        HL_PY_SEQUENCE_METHODS,
+        {"__reduce__", hl_py_object_reduce, METH_NOARGS, NULL},
         {"__getstate__", traces_getstate, METH_NOARGS, NULL},
         {"__setstate__", traces_setstate, METH_O, NULL},
         {NULL, NULL, 0, NULL},
@@ -424,9 +430,9 @@ PyTypeObject *hl_traces_type_new(PyObject *module)
     };
     PyType_Spec spec = {
         .name = "heapledger._Traces",
-        .basicsize = sizeof(hl_traces),
+        .basicsize = sizeof(hl_py_traces),
         .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
         .slots = slots,
     };
-    return hl_type_new(module, &spec, NULL, NULL);
+    return hl_py_type_new(module, &spec, NULL, NULL);
 }

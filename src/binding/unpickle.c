@@ -6,7 +6,9 @@
  *
  * Threading: the GIL. The lists are nobody else's.
  */
-#include "binding.h"
+#include "unpickle.h"
+
+#include "memo.h"
 
 enum {
     BININT1 = 0x4b,
@@ -158,7 +160,7 @@ static int step(const machine *m, uint8_t code, const uint8_t *argument)
     }
 }
 
-PyObject *hl_unpickle_run(PyObject *module, PyObject *args)
+PyObject *hl_py_unpickle_run(PyObject *module, PyObject *args)
 {
     PyObject *data;
     Py_ssize_t at;
@@ -205,7 +207,7 @@ static bool is_frame(PyObject *frame)
 
 /* Is it (domain, size, frames, total), whose total may be missing? 1 if so, 0 with *wrong set, -1 with an exception.
  * The memo has the frames that are known to be fine. */
-static int check_trace(PyObject *trace, hl_memo *memo, const char **wrong)
+static int check_trace(PyObject *trace, hl_py_memo *memo, const char **wrong)
 {
     Py_ssize_t length = PyTuple_CheckExact(trace) ? PyTuple_GET_SIZE(trace) : 0;
 
@@ -220,7 +222,7 @@ static int check_trace(PyObject *trace, hl_memo *memo, const char **wrong)
     *wrong = "has a total that is no number of frames";
     if (length == 4 && PyTuple_GET_ITEM(trace, 3) != Py_None && !is_number(PyTuple_GET_ITEM(trace, 3), UINT32_MAX))
         return 0;
-    hl_memo_entry *entry = hl_memo_find(memo, frames);
+    hl_py_memo_entry *entry = hl_py_memo_find(memo, frames);
     if (entry == NULL)
         return -1;
     if (entry->object != NULL)
@@ -230,13 +232,13 @@ static int check_trace(PyObject *trace, hl_memo *memo, const char **wrong)
         if (!is_frame(PyTuple_GET_ITEM(frames, i)))
             return 0;
     }
-    hl_memo_enter(memo, entry, frames, 0);
+    hl_py_memo_enter(memo, entry, frames, 0);
     return 1;
 }
 
-PyObject *hl_unpickle_check(PyObject *module, PyObject *traces)
+PyObject *hl_py_unpickle_check(PyObject *module, PyObject *traces)
 {
-    hl_memo memo = {0};
+    hl_py_memo memo = {0};
     const char *wrong = NULL;
     int result = 1;
 
@@ -252,7 +254,7 @@ PyObject *hl_unpickle_check(PyObject *module, PyObject *traces)
         if (at % 65536 == 65535 && PyErr_CheckSignals() < 0)
             result = -1;
     }
-    hl_memo_free(&memo);
+    hl_py_memo_free(&memo);
     if (result > 0)
         Py_RETURN_NONE;
     return result == 0 ? Py_BuildValue("(ns)", at - 1, wrong) : NULL;

@@ -1,19 +1,23 @@
-/* sums.c: _sum_by and _split: sums and parts of a snapshot by a key that Python code gives each location
+/* sum_by.c: _sum_by and _split: sums and parts of a snapshot by a key that Python code gives each location
  * (core/sums.h).
  *
  * Threading: the GIL, released while the core goes through the rows. Asking for keys runs any code; the source is held
  * meanwhile.
  */
-#include "binding.h"
+#include "sum_by.h"
 
 #include "../core/sums.h"
+#include "convert.h"
+#include "snapshot_object.h"
+#include "source.h"
+#include "traces.h"
 
 /* A new reference to the key of a location. */
-static PyObject *ask(hl_source *source, PyObject *function, hl_location_id id)
+static PyObject *ask(hl_py_source *source, PyObject *function, hl_location_id id)
 {
     const hl_location *location = hl_book_get_location(source->snapshot->book, id);
-    PyObject *file = hl_source_string(source, location->file);
-    PyObject *name = location->name != 0 ? hl_source_string(source, location->name) : Py_NewRef(Py_None);
+    PyObject *file = hl_py_source_string(source, location->file);
+    PyObject *name = location->name != 0 ? hl_py_source_string(source, location->name) : Py_NewRef(Py_None);
     PyObject *key = NULL;
     if (file != NULL && name != NULL)
         key = PyObject_CallFunction(function, "OIO", file, (unsigned int)location->line, name);
@@ -32,7 +36,8 @@ static bool number_of(PyObject *numbers, PyObject *key, uint32_t *number)
     return found != NULL;
 }
 
-static bool number_keys(const hl_sums *sums, hl_source *source, PyObject *function, PyObject *numbers, uint32_t *keys)
+static bool number_keys(const hl_sums *sums, hl_py_source *source, PyObject *function, PyObject *numbers,
+                        uint32_t *keys)
 {
     for (uint32_t i = 0; i < sums->count; i++) {
         PyObject *key = ask(source, function, sums->locations[i]);
@@ -72,7 +77,7 @@ static PyObject *make_result(PyObject *numbers, const hl_sum *results)
     return made;
 }
 
-static PyObject *add_up(const hl_sums *sums, hl_source *source, PyObject *function)
+static PyObject *add_up(const hl_sums *sums, hl_py_source *source, PyObject *function)
 {
     PyObject *numbers = PyDict_New(), *made = NULL;
     uint32_t *keys = PyMem_Malloc(((size_t)sums->count + 1) * sizeof *keys);
@@ -85,7 +90,7 @@ static PyObject *add_up(const hl_sums *sums, hl_source *source, PyObject *functi
             Py_BEGIN_ALLOW_THREADS
             status = hl_sums_add(sums, keys, count, results);
             Py_END_ALLOW_THREADS
-            made = status == HL_OK ? make_result(numbers, results) : hl_raise_status(status);
+            made = status == HL_OK ? make_result(numbers, results) : hl_py_raise_status(status);
         }
     }
     if (made == NULL && !PyErr_Occurred())
@@ -107,9 +112,9 @@ static bool read_frames(const char *name, hl_sums_frames *frames)
     return false;
 }
 
-PyObject *hl_sum_by(PyObject *module, PyObject *args)
+PyObject *hl_py_sum_by(PyObject *module, PyObject *args)
 {
-    hl_state *state = hl_state_of_module(module);
+    hl_py_state *state = hl_py_state_of_module(module);
     PyObject *snapshot, *function, *made = NULL;
     const char *which;
     hl_sums_frames frames;
@@ -121,7 +126,7 @@ PyObject *hl_sum_by(PyObject *module, PyObject *args)
     if (!read_frames(which, &frames))
         return PyErr_Format(PyExc_ValueError, "unknown frames: %R", PyTuple_GET_ITEM(args, 2));
     HL_OWN_WORK;
-    hl_source *source = hl_convert_snapshot(state, snapshot, true);
+    hl_py_source *source = hl_py_convert_snapshot(state, snapshot, true);
     if (source == NULL)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
@@ -131,7 +136,7 @@ PyObject *hl_sum_by(PyObject *module, PyObject *args)
         made = add_up(&sums, source, function);
         hl_sums_close(&sums);
     } else {
-        hl_raise_status(status);
+        hl_py_raise_status(status);
     }
     Py_DECREF(source);
     return made;
@@ -140,7 +145,7 @@ PyObject *hl_sum_by(PyObject *module, PyObject *args)
 /* --- _split --- */
 
 /* What the function answers for each location: 1, 0 or no key for None. */
-static bool ask_all(const hl_sums *sums, hl_source *source, PyObject *function, uint32_t *keys)
+static bool ask_all(const hl_sums *sums, hl_py_source *source, PyObject *function, uint32_t *keys)
 {
     for (uint32_t i = 0; i < sums->count; i++) {
         PyObject *answer = ask(source, function, sums->locations[i]);
@@ -155,15 +160,16 @@ static bool ask_all(const hl_sums *sums, hl_source *source, PyObject *function, 
 }
 
 /* Takes over `part`. */
-static PyObject *wrap_part(hl_state *state, hl_snapshot *part, PyObject *limit)
+static PyObject *wrap_part(hl_py_state *state, hl_snapshot *part, PyObject *limit)
 {
-    hl_source *source = hl_source_new(state, part);
-    PyObject *traces = source != NULL ? hl_traces_new(state, source) : NULL;
+    hl_py_source *source = hl_py_source_new(state, part);
+    PyObject *traces = source != NULL ? hl_py_traces_new(state, source) : NULL;
     Py_XDECREF(source);
-    return hl_snapshot_object_new(state, traces, Py_NewRef(limit));
+    return hl_py_snapshot_new(state, traces, Py_NewRef(limit));
 }
 
-static PyObject *split(hl_state *state, const hl_sums *sums, hl_source *source, PyObject *function, PyObject *limit)
+static PyObject *split(hl_py_state *state, const hl_sums *sums, hl_py_source *source, PyObject *function,
+                       PyObject *limit)
 {
     uint32_t *keys = PyMem_Malloc(((size_t)sums->count + 1) * sizeof *keys);
     hl_snapshot *parts[2];
@@ -178,15 +184,15 @@ static PyObject *split(hl_state *state, const hl_sums *sums, hl_source *source, 
         if (status == HL_OK)
             made = Py_BuildValue("(NN)", wrap_part(state, parts[0], limit), wrap_part(state, parts[1], limit));
         else
-            hl_raise_status(status);
+            hl_py_raise_status(status);
     }
     PyMem_Free(keys);
     return made;
 }
 
-PyObject *hl_split(PyObject *module, PyObject *args)
+PyObject *hl_py_sum_by_split(PyObject *module, PyObject *args)
 {
-    hl_state *state = hl_state_of_module(module);
+    hl_py_state *state = hl_py_state_of_module(module);
     PyObject *snapshot, *function, *made = NULL;
     hl_status status;
     hl_sums sums;
@@ -195,7 +201,7 @@ PyObject *hl_split(PyObject *module, PyObject *args)
         return NULL;
     HL_OWN_WORK;
     PyObject *limit = PyObject_GetAttrString(snapshot, "traceback_limit");
-    hl_source *source = limit != NULL ? hl_convert_snapshot(state, snapshot, true) : NULL;
+    hl_py_source *source = limit != NULL ? hl_py_convert_snapshot(state, snapshot, true) : NULL;
     if (source != NULL) {
         Py_BEGIN_ALLOW_THREADS
         status = hl_sums_open(&sums, source->snapshot, HL_SUMS_FIRST);
@@ -204,7 +210,7 @@ PyObject *hl_split(PyObject *module, PyObject *args)
             made = split(state, &sums, source, function, limit);
             hl_sums_close(&sums);
         } else {
-            hl_raise_status(status);
+            hl_py_raise_status(status);
         }
         Py_DECREF(source);
     }

@@ -1,4 +1,4 @@
-/* merge.c: Snapshot.merge: the snapshots of many processes added up to one, in a private book (core/merge.h).
+/* snapshot_merge.c: Snapshot.merge: the snapshots of many processes added up to one, in a private book (core/merge.h).
  *
  * Captures, which have a snapshot of each moment, are added up in as many columns, whose sums share their book.
  *
@@ -9,12 +9,17 @@
  * Threading: the GIL, released while the core adds. Iterating and reading attributes may run any code; what it uses is
  * held, and the merge is known to this call alone.
  */
-#include "binding.h"
+#include "snapshot_merge.h"
 
 #include "../core/merge.h"
+#include "arguments.h"
+#include "convert.h"
+#include "snapshot_object.h"
+#include "source.h"
+#include "traces.h"
 
 typedef struct {
-    hl_state *state;
+    hl_py_state *state;
     hl_merge *merge;
     Py_ssize_t count; /* snapshots so far */
     hl_moment moment; /* theirs */
@@ -60,13 +65,13 @@ static bool announce(merging *work, PyObject *snapshot, Py_ssize_t index)
     HL_OWN_WORK;
     if (!check_type(work, snapshot, index))
         return false;
-    hl_source *source = hl_convert_snapshot(work->state, snapshot, false);
+    hl_py_source *source = hl_py_convert_snapshot(work->state, snapshot, false);
     if (source == NULL && PyErr_Occurred())
         return false;
     hl_status status = source != NULL ? hl_merge_announce(work->merge, source->snapshot) : HL_OK;
     Py_XDECREF(source);
     if (status != HL_OK)
-        hl_raise_status(status);
+        hl_py_raise_status(status);
     return status == HL_OK;
 }
 
@@ -77,7 +82,7 @@ static bool add(merging *work, PyObject *snapshot, Py_ssize_t index)
     HL_OWN_WORK;
     if (!check_type(work, snapshot, index) || !check_limit(work, snapshot))
         return false;
-    hl_source *source = hl_convert_snapshot(work->state, snapshot, true);
+    hl_py_source *source = hl_py_convert_snapshot(work->state, snapshot, true);
     if (source == NULL)
         return false;
     bool fits = check_moment(work, source->snapshot->moment);
@@ -88,7 +93,7 @@ static bool add(merging *work, PyObject *snapshot, Py_ssize_t index)
     }
     Py_DECREF(source);
     if (status != HL_OK)
-        hl_raise_status(status);
+        hl_py_raise_status(status);
     work->count++;
     return fits && status == HL_OK && PyErr_CheckSignals() == 0;
 }
@@ -145,10 +150,10 @@ static Py_ssize_t add_all(merging *works, Py_ssize_t columns, PyObject *items)
 }
 
 /* An object of a subclass is made as its callers make it, and then given the traces. */
-static PyObject *new_of_type(hl_state *state, PyTypeObject *type, PyObject *traces, PyObject *limit)
+static PyObject *new_of_type(hl_py_state *state, PyTypeObject *type, PyObject *traces, PyObject *limit)
 {
     if (type == state->snapshot)
-        return hl_snapshot_object_new(state, Py_NewRef(traces), Py_NewRef(limit));
+        return hl_py_snapshot_new(state, Py_NewRef(traces), Py_NewRef(limit));
     PyObject *made = PyObject_CallFunction((PyObject *)type, "[]O", limit);
     if (made != NULL && PyObject_SetAttrString(made, "traces", traces) < 0)
         Py_CLEAR(made);
@@ -165,11 +170,11 @@ static PyObject *finish(merging *work, PyTypeObject *type)
     status = hl_merge_finish(work->merge, &merged);
     Py_END_ALLOW_THREADS
     if (status != HL_OK)
-        return hl_raise_status(status);
-    hl_source *source = hl_source_new(work->state, merged);
+        return hl_py_raise_status(status);
+    hl_py_source *source = hl_py_source_new(work->state, merged);
     if (source == NULL)
         return NULL;
-    PyObject *traces = hl_traces_new(work->state, source), *made = NULL;
+    PyObject *traces = hl_py_traces_new(work->state, source), *made = NULL;
     Py_DECREF(source);
     if (traces != NULL)
         made = new_of_type(work->state, type, traces, work->limit);
@@ -192,21 +197,21 @@ static bool open_columns(merging *works, size_t columns)
         hl_status status = hl_merge_open(works[0].merge, &works[i].merge);
         if (status != HL_OK) {
             close_columns(works, i);
-            hl_raise_status(status);
+            hl_py_raise_status(status);
             return false;
         }
     }
     return true;
 }
 
-PyObject *hl_snapshot_merge(PyObject *type, PyObject *args, PyObject *kwargs)
+PyObject *hl_py_snapshot_merge(PyObject *type, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"snapshots"};
-    static const hl_signature signature = {"Snapshot.merge", names, 1, 1, 1, 1};
-    merging work = {.state = hl_state_of((PyTypeObject *)type)};
+    static const hl_py_signature signature = {"Snapshot.merge", names, 1, 1, 1, 1};
+    merging work = {.state = hl_py_state_of((PyTypeObject *)type)};
     PyObject *snapshots, *made = NULL;
 
-    if (!hl_arguments_parse(&signature, args, kwargs, &snapshots) || !open_columns(&work, 1))
+    if (!hl_py_arguments_parse(&signature, args, kwargs, &snapshots) || !open_columns(&work, 1))
         return NULL;
     if (add_all(&work, 1, snapshots) > 0)
         made = finish(&work, (PyTypeObject *)type);
@@ -229,13 +234,13 @@ static PyObject *finish_columns(merging *works, Py_ssize_t count)
     return sums;
 }
 
-PyObject *hl_merge_captures(PyObject *module, PyObject *captures)
+PyObject *hl_py_snapshot_merge_captures(PyObject *module, PyObject *captures)
 {
     merging works[HL_MOMENTS];
     PyObject *made = NULL;
 
     for (size_t i = 0; i < HL_MOMENTS; i++)
-        works[i] = (merging){.state = hl_state_of_module(module)};
+        works[i] = (merging){.state = hl_py_state_of_module(module)};
     if (!open_columns(works, HL_MOMENTS))
         return NULL;
     Py_ssize_t count = add_all(works, HL_MOMENTS, captures);

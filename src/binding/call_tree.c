@@ -1,14 +1,17 @@
-/* tree.c: _call_tree: the call tree of several snapshots (core/tree.h) as arrays that Python code can go through.
+/* call_tree.c: _call_tree: the call tree of several snapshots (core/tree.h) as arrays that Python code can go through.
  *
  * Threading: the GIL, released while the core builds the tree. Reading a snapshot's traces may run any code; the sources
  * are held meanwhile.
  */
-#include "binding.h"
+#include "call_tree.h"
 
 #include "../core/tree.h"
+#include "convert.h"
+#include "source.h"
+#include "text.h"
 
 /* All of them, or false with an exception. What was None stays NULL. */
-static bool find_sources(hl_state *state, PyObject *snapshots, hl_source **sources)
+static bool find_sources(hl_py_state *state, PyObject *snapshots, hl_py_source **sources)
 {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(snapshots); i++) {
         PyObject *snapshot = PyTuple_GET_ITEM(snapshots, i);
@@ -19,7 +22,7 @@ static bool find_sources(hl_state *state, PyObject *snapshots, hl_source **sourc
                          Py_TYPE(snapshot)->tp_name);
             return false;
         }
-        sources[i] = hl_convert_snapshot(state, snapshot, true);
+        sources[i] = hl_py_convert_snapshot(state, snapshot, true);
         if (sources[i] == NULL)
             return false;
     }
@@ -30,7 +33,7 @@ static PyObject *text_of(const hl_book *book, PyObject **texts, hl_string_id id)
 {
     if (texts[id] == NULL) {
         const hl_string *string = hl_book_get_string(book, id);
-        texts[id] = hl_text_decode(string->bytes, string->length);
+        texts[id] = hl_py_text_decode(string->bytes, string->length);
     }
     return Py_XNewRef(texts[id]);
 }
@@ -103,7 +106,7 @@ static PyObject *make_result(const hl_tree *tree)
                          make_names(tree), make_sums(tree));
 }
 
-static PyObject *build(hl_source *const *sources, const hl_snapshot **snapshots, size_t count, bool joined)
+static PyObject *build(hl_py_source *const *sources, const hl_snapshot **snapshots, size_t count, bool joined)
 {
     hl_tree tree;
     hl_status status;
@@ -114,13 +117,13 @@ static PyObject *build(hl_source *const *sources, const hl_snapshot **snapshots,
     status = hl_tree_open(snapshots, count, joined, &tree);
     Py_END_ALLOW_THREADS
     if (status != HL_OK)
-        return hl_raise_status(status);
+        return hl_py_raise_status(status);
     PyObject *result = make_result(&tree);
     hl_tree_close(&tree);
     return result;
 }
 
-PyObject *hl_call_tree(PyObject *module, PyObject *args)
+PyObject *hl_py_call_tree(PyObject *module, PyObject *args)
 {
     PyObject *snapshots, *result = NULL;
     int joined = false;
@@ -131,11 +134,11 @@ PyObject *hl_call_tree(PyObject *module, PyObject *args)
         return PyErr_Format(PyExc_TypeError, "snapshots must be a tuple, not %.100s", Py_TYPE(snapshots)->tp_name);
     HL_OWN_WORK;
     size_t count = (size_t)PyTuple_GET_SIZE(snapshots);
-    hl_source **sources = PyMem_Calloc(count, sizeof *sources);
+    hl_py_source **sources = PyMem_Calloc(count, sizeof *sources);
     const hl_snapshot **cores = PyMem_Calloc(count, sizeof *cores);
     if (sources == NULL || cores == NULL)
         PyErr_NoMemory();
-    else if (find_sources(hl_state_of_module(module), snapshots, sources))
+    else if (find_sources(hl_py_state_of_module(module), snapshots, sources))
         result = build(sources, cores, count, joined);
     for (size_t i = 0; i < count && sources != NULL; i++)
         Py_XDECREF(sources[i]);

@@ -1,4 +1,5 @@
-/* window.c: _Window, the base of heapledger.trace: what was allocated, what stayed and the peak from one moment to another.
+/* window_object.c: _Window, the base of heapledger.trace: what was allocated, what stayed and the peak from one moment to
+ * another.
  *
  *     window._open(nframe)    starts the tracer if need be; window._start is what is alive
  *     window._close()         window._peak, window._allocated and window._leaked are there, unless tracing was stopped
@@ -9,13 +10,16 @@
  *
  * Threading: the GIL.
  */
-#include "binding.h"
+#include "window_object.h"
+
+#include "functions.h"
+#include "take.h"
 
 typedef struct {
     PyObject_HEAD
     hl_window *window; /* NULL: not open */
     PyObject *start, *peak, *allocated, *leaked;
-} hl_window_object;
+} hl_py_window;
 
 static PyObject *window_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
@@ -24,7 +28,7 @@ static PyObject *window_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     return type->tp_alloc(type, 0);
 }
 
-static void forget_answers(hl_window_object *self)
+static void forget_answers(hl_py_window *self)
 {
     Py_CLEAR(self->start);
     Py_CLEAR(self->peak);
@@ -34,13 +38,13 @@ static void forget_answers(hl_window_object *self)
 
 static PyObject *window_open(PyObject *object, PyObject *nframe_object)
 {
-    hl_window_object *self = (hl_window_object *)object;
+    hl_py_window *self = (hl_py_window *)object;
     hl_window *window;
     hl_snapshot *start;
     PyObject *start_object;
     uint32_t nframe;
 
-    if (!hl_functions_nframe(nframe_object, &nframe))
+    if (!hl_py_functions_nframe(nframe_object, &nframe))
         return NULL;
     if (self->window != NULL) {
         PyErr_SetString(PyExc_RuntimeError, "this trace is running already");
@@ -50,22 +54,22 @@ static PyObject *window_open(PyObject *object, PyObject *nframe_object)
     forget_answers(self); /* which may run any code */
     hl_status status = hl_tracer_open_window(nframe, &window, &start);
     if (status != HL_OK)
-        return hl_raise_status(status);
+        return hl_py_raise_status(status);
     if (self->window != NULL)
         hl_tracer_free_window(self->window);
     self->window = window;
-    if (!hl_take_objects(hl_state_of(Py_TYPE(object)), &start, 1, &start_object))
+    if (!hl_py_take_objects(hl_py_state_of(Py_TYPE(object)), &start, 1, &start_object))
         return NULL;
     Py_XSETREF(self->start, start_object);
     Py_RETURN_NONE;
 }
 
-static bool keep_answers(hl_window_object *self, const hl_window_answers *answers)
+static bool keep_answers(hl_py_window *self, const hl_window_answers *answers)
 {
     hl_snapshot *const snapshots[] = {answers->peak, answers->allocated, answers->growth};
     PyObject *objects[3];
 
-    if (!hl_take_objects(hl_state_of(Py_TYPE((PyObject *)self)), snapshots, 3, objects))
+    if (!hl_py_take_objects(hl_py_state_of(Py_TYPE((PyObject *)self)), snapshots, 3, objects))
         return false;
     Py_XSETREF(self->peak, objects[0]);
     Py_XSETREF(self->allocated, objects[1]);
@@ -75,7 +79,7 @@ static bool keep_answers(hl_window_object *self, const hl_window_answers *answer
 
 static PyObject *window_close(PyObject *object, PyObject *unused)
 {
-    hl_window_object *self = (hl_window_object *)object;
+    hl_py_window *self = (hl_py_window *)object;
     hl_window *window = self->window;
     hl_window_answers answers;
     bool kept = true;
@@ -90,19 +94,19 @@ static PyObject *window_close(PyObject *object, PyObject *unused)
         kept = keep_answers(self, &answers);
     hl_tracer_free_window(window);
     if (status != HL_OK && status != HL_STOPPED)
-        return hl_raise_status(status);
+        return hl_py_raise_status(status);
     return kept ? Py_NewRef(Py_None) : NULL;
 }
 
 static PyObject *is_open(PyObject *object, void *unused)
 {
     (void)unused;
-    return PyBool_FromLong(((hl_window_object *)object)->window != NULL);
+    return PyBool_FromLong(((hl_py_window *)object)->window != NULL);
 }
 
 static void window_dealloc(PyObject *object)
 {
-    hl_window_object *self = (hl_window_object *)object;
+    hl_py_window *self = (hl_py_window *)object;
     PyTypeObject *type = Py_TYPE(object);
 
     if (self->window != NULL)
@@ -112,13 +116,13 @@ static void window_dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
-PyTypeObject *hl_window_type_new(PyObject *module)
+PyTypeObject *hl_py_window_type_new(PyObject *module)
 {
     static PyMemberDef members[] = {
-        {"_start", T_OBJECT, offsetof(hl_window_object, start), READONLY, NULL},
-        {"_peak", T_OBJECT, offsetof(hl_window_object, peak), READONLY, NULL},
-        {"_allocated", T_OBJECT, offsetof(hl_window_object, allocated), READONLY, NULL},
-        {"_leaked", T_OBJECT, offsetof(hl_window_object, leaked), READONLY, NULL},
+        {"_start", T_OBJECT, offsetof(hl_py_window, start), READONLY, NULL},
+        {"_peak", T_OBJECT, offsetof(hl_py_window, peak), READONLY, NULL},
+        {"_allocated", T_OBJECT, offsetof(hl_py_window, allocated), READONLY, NULL},
+        {"_leaked", T_OBJECT, offsetof(hl_py_window, leaked), READONLY, NULL},
         {NULL, 0, 0, 0, NULL},
     };
     static PyGetSetDef getset[] = {
@@ -141,9 +145,9 @@ PyTypeObject *hl_window_type_new(PyObject *module)
     };
     PyType_Spec spec = {
         .name = "heapledger._Window",
-        .basicsize = sizeof(hl_window_object),
+        .basicsize = sizeof(hl_py_window),
         .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
         .slots = slots,
     };
-    return hl_type_new(module, &spec, NULL, NULL);
+    return hl_py_type_new(module, &spec, NULL, NULL);
 }

@@ -1,0 +1,24 @@
+/* convert.h: from traces that are plain Python tuples to a source. See convert.c. */
+#ifndef HL_PY_CONVERT_H
+#define HL_PY_CONVERT_H
+
+#include "module.h"
+#include "source.h"
+
+/* What a conversion needs beyond sizes and frames. */
+enum {
+    HL_PY_NEED_DOMAINS = 1, /* else rows have domain 0 */
+    HL_PY_NEED_FRAMES = 2,  /* an empty traceback is an IndexError */
+    HL_PY_NEED_TOTALS = 4,  /* else the stacks' totals are not known */
+};
+/* A source with one row per trace of a sequence of plain tuples; a row's `allocated` is the trace's index. */
+hl_py_source *hl_py_convert_traces(hl_py_state *state, PyObject *traces, int needs);
+/* The core snapshot behind one of ours; without `any_kind` NULL without an exception where it had to be made first. */
+hl_py_source *hl_py_convert_snapshot(hl_py_state *state, PyObject *snapshot, bool any_kind);
+/* hl_py_convert_traces for a file: the order of the traces is kept, those that are alike and follow each other share a
+ * row, and a trace may lack its total. In a book a stack has one total: where that cannot say what the traces say,
+ * *totals is what the section TOTL has to say, as bytes, and no trace shares its row; else NULL. Errors say which trace
+ * is to blame. */
+hl_py_source *hl_py_convert_for_file(hl_py_state *state, PyObject *traces, PyObject **totals);
+
+#endif

@@ -1,0 +1,10 @@
+/* snapshot_merge.h: Snapshot.merge, a class method, and the same for captures. See snapshot_merge.c. */
+#ifndef HL_PY_SNAPSHOT_MERGE_H
+#define HL_PY_SNAPSHOT_MERGE_H
+
+#include "module.h"
+
+PyObject *hl_py_snapshot_merge(PyObject *type, PyObject *args, PyObject *kwargs);
+PyObject *hl_py_snapshot_merge_captures(PyObject *module, PyObject *captures);
+
+#endif
