@@ -1,14 +1,14 @@
 /* frames.h: the interpreter's frames, as one contract over all CPython versions.
  *
- * For each supported minor version there is a file frames_3XX.c that says where things are and nothing else; the
- * walks themselves are written once, in frames_walk.h and shadow_sync.h, and from 3.12 on the question whose thread it
- * is in frames_here.h.
+ * Each file frames_3XX.c serves one minor version or several. It says where things are in a frame and nothing else. The
+ * walks are written once, in frames_walk.h and shadow_sync.h. From 3.12 on, frames_here.h finds out whose thread it is.
  *
  * A frame is "complete" when the interpreter would show it in a traceback: it is Python code past its preamble, not a
  * shim of the interpreter's own.
  *
  * Threading: a walk reads the frames of the calling thread only. They hold still while the thread is inside a hook,
- * attached (with the GIL) or not. Nothing is referenced, allocated or changed.
+ * attached (with the GIL) or not. A walk takes no references and allocates nothing. The only thing that heapledger
+ * changes in a frame is the mark of frames_settle.h.
  */
 #ifndef HL_FRAMES_H
 #define HL_FRAMES_H
