@@ -1,7 +1,8 @@
 /* book.c: interning, references, pins. See book.h.
  *
- * References run downwards only (site -> stack -> location -> string), so a thing is reclaimed when its count falls to
- * zero, with one exception: a dead stack that a pinned snapshot may name waits in limbo, and keeps what it refers to.
+ * References run downwards only (site -> stack -> location -> string), so a thing is reclaimed when its count falls
+ * to zero. There is one exception: a dead stack that a pinned snapshot may name waits in limbo and keeps what it
+ * refers to.
  */
 
 #include "book.h"
@@ -15,8 +16,8 @@ enum {
     MOST_PRIVATE = (1 << 30) - 1, /* of each */
     MOST_REFS = 1 << 30,          /* of a string or location that is found again */
 };
-/* The references of a location are below 2^32: MOST_REFS, one for each frame, one for each location of its line. Those
- * of a string are too: MOST_REFS, and two for each location. */
+/* The references of a location stay below 2^32: MOST_REFS, one for each frame, and one for each location of its line.
+ * So do those of a string: MOST_REFS, and two for each location. */
 _Static_assert((uint64_t)MOST_REFS + HL_BOOK_MOST_FRAMES + MOST_PRIVATE <= UINT32_MAX, "references may wrap");
 _Static_assert((uint64_t)MOST_REFS + UINT64_C(2) * MOST_PRIVATE <= UINT32_MAX, "references may wrap");
 
@@ -117,8 +118,8 @@ void hl_book_release_string(hl_book *book, hl_string_id id)
     hl_table_remove(&book->strings, id);
 }
 
-/* Locations. The first location that was made of a (file, line) represents the line, and is found by these two; it is
- * kept alive by the others, which are found by it and their function. */
+/* Locations. The first location with a (file, line) represents the line and is found by these two. The others with
+ * that line keep it alive, and are found by it and their function. */
 
 hl_status hl_book_location(hl_book *book, hl_string_id file, uint32_t line, hl_string_id name, hl_location_id *id)
 {
@@ -189,7 +190,7 @@ void hl_book_release_location(hl_book *book, hl_location_id id)
 
 hl_status hl_book_stack(hl_book *book, const hl_location_id *locations, uint32_t depth, uint32_t total, hl_stack_id *id)
 {
-    /* A polynomial has collisions that no seed prevents: it is for the ledger alone, whose stacks nobody makes up. */
+    /* A polynomial has collisions that no seed prevents. So only the ledger uses it: nobody can forge its stacks. */
     uint64_t hash = book->seed;
     bool is_private = book->seed != 0;
     for (uint32_t i = depth; i > 0; i--)
@@ -204,7 +205,7 @@ hl_status hl_book_stack_hashed(hl_book *book, uint64_t full_hash, const hl_locat
     size_t bytes = (size_t)depth * sizeof *locations;
     for (uint32_t at = hl_table_first(&book->stacks, hash); at != 0; at = hl_table_link(&book->stacks, at)->next) {
         hl_stack *stack = hl_table_at(&book->stacks, at);
-        /* A dead stack in limbo keeps its pins' view of it; a new life is a new id. */
+        /* A dead stack in limbo stays as its pins know it. If the same stack comes again, it gets a new id. */
         if (hl_table_link(&book->stacks, at)->hash == hash && stack->depth == depth && stack->refs != 0 &&
             memcmp(stack->locations, locations, bytes) == 0) {
             stack->refs++;
@@ -238,7 +239,7 @@ hl_status hl_book_stack_hashed(hl_book *book, uint64_t full_hash, const hl_locat
 
 void hl_book_set_total(hl_book *book, hl_stack_id id, uint32_t total)
 {
-    /* Those who look at a snapshot meanwhile take no lock. */
+    /* Readers of a snapshot take no lock, so the store is atomic. */
     __atomic_store_n(&((hl_stack *)hl_table_at(&book->stacks, id))->total, total, __ATOMIC_RELAXED);
 }
 
@@ -303,7 +304,7 @@ void hl_book_release_stack(hl_book *book, hl_stack_id id)
 uint32_t hl_book_sweep(hl_book *book, uint32_t most)
 {
     uint32_t swept = 0;
-    hl_stack_id kept = 0; /* the first that stays: once it comes round again, all have been looked at */
+    hl_stack_id kept = 0; /* the first that stays: when it comes round again, all have been checked */
     for (; most > 0 && book->limbo_first != 0 && book->limbo_first != kept; most--) {
         hl_stack_id id = book->limbo_first;
         hl_stack *stack = hl_table_at(&book->stacks, id);

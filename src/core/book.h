@@ -4,15 +4,16 @@
  *     location -> (file, line, function)
  *     string   -> UTF-8 bytes (lone surrogates encoded as three bytes, as Python's "surrogatepass" does)
  *
- * Interning means: equal content, equal id, within one book. Id 0 is never handed out. Location ids with the same file
- * and line but another function share one `line_id`, so grouping by line never compares strings.
+ * Interning means that equal content has an equal id within one book. Id 0 is never handed out. Locations with the
+ * same file and line but different functions share one `line_id`, so grouping by line never compares strings.
  *
- * A book is shared by the ledger that writes it and by the snapshots taken from it, and counted: each holder has one
- * reference. A snapshot also holds a pin: nothing that existed when the pin was made is reclaimed while it is held.
+ * The ledger that writes a book shares it with the snapshots taken from it. The book counts its holders: each has one
+ * reference. A snapshot also holds a pin. While a pin is held, nothing that existed when it was made is reclaimed.
  *
- * Threading: interning, releasing, sweeping and making a pin need the writer's exclusion (the ledger's lock; a private
- * book has one owner). Reading what a snapshot names needs no lock: entries never move in a ledger's book and never
- * change while pinned, but for a stack's total, which is set once (hl_book_set_total) and read atomically.
+ * Threading: interning, releasing, sweeping and making a pin need the writer's exclusion (the ledger's lock; a
+ * private book has one owner). Reading what a snapshot names needs no lock. Entries never move in a ledger's book,
+ * and they never change while pinned. The one exception is a stack's total, which is set once (hl_book_set_total) and
+ * read atomically.
  */
 #ifndef HL_BOOK_H
 #define HL_BOOK_H
@@ -35,27 +36,27 @@ typedef struct {
     hl_string_id file;
     hl_string_id name; /* the function; 0 when not known */
     uint32_t line;
-    hl_location_id line_id; /* the representative of all locations with this file and line; itself, mostly */
+    hl_location_id line_id; /* the representative of all locations with this file and line; usually itself */
     uint32_t refs;          /* stacks that name it (once per occurrence), plus explicit holders */
-    uint32_t content;       /* a hash of what it is, whatever ids its strings have */
+    uint32_t content;       /* a hash of its content, independent of the ids of its strings */
 } hl_location;
 
 typedef struct {
     hl_location_id *locations; /* newest first */
     uint32_t depth;            /* how many */
-    uint32_t total;            /* frames there were when the stack was first seen; >= depth; 0: not known */
+    uint32_t total;            /* number of frames when the stack was first seen; >= depth; 0: not known */
     uint32_t refs;             /* sites that name it */
-    uint32_t limbo;            /* next stack that waits for its pins, 0 at the end */
-    uint64_t born;             /* the book's pin clock when it was made: older pins do not name it */
+    uint32_t limbo;            /* the next stack that waits for its pins; 0 at the end */
+    uint64_t born;             /* the pin clock of the book when it was made: older pins do not name it */
     union {
         uint64_t died;    /* in limbo: the pin clock when its last site went */
-        uint64_t content; /* until then: a hash of what it is, whatever ids its locations have */
+        uint64_t content; /* until then: a hash of its content, independent of the ids of its locations */
     };
 } hl_stack;
 
 typedef struct {
     uint64_t clock; /* the book's pin clock just after the pin was made */
-    uint32_t held;  /* how often */
+    uint32_t held;  /* number of holders */
 } hl_pin;
 
 typedef struct hl_book hl_book;
@@ -69,10 +70,10 @@ struct hl_book {
     uint64_t seed;   /* of all hashes; 0 in a ledger's book. A private one may be filled from a file, whose author must
                       * not know it: names that fall into one chain would make interning quadratic. */
     uint32_t frames; /* of all stacks; at most HL_BOOK_MOST_FRAMES */
-    uint64_t pin_clock; /* grows with every pin; this and the three below: hl_book_pin_lock */
-    hl_region pins;     /* hl_pin each, ascending. In pages: they grow under the ledger's lock */
+    uint64_t pin_clock; /* grows with every pin; hl_book_pin_lock guards this and the three below */
+    hl_region pins;     /* hl_pin each, ascending; in pages, because they grow under the ledger's lock */
     uint32_t pin_count;
-    bool stirred;            /* a stack was born or died since the last pin, so the next is another one */
+    bool stirred;            /* a stack was born or died since the last pin, so the next pin is a new one */
     hl_stack_id limbo_first; /* dead stacks that a pin may still name, oldest first */
     hl_stack_id limbo_last;
 };
@@ -81,41 +82,41 @@ struct hl_book {
 hl_status hl_book_new(bool stable, hl_book **book) HL_MUST_USE;
 hl_book *hl_book_hold(hl_book *book);
 void hl_book_drop(hl_book *book);
-/* Forget everything, if nobody else holds the book and it is small. False: nothing has changed. */
+/* Forget everything if nobody else holds the book and it is small. Otherwise return false and change nothing. */
 bool hl_book_clear(hl_book *book);
 
-/* A location counts in 32 bits how many frames name it. */
+/* A location counts the frames that name it in 32 bits. */
 #define HL_BOOK_MOST_FRAMES ((UINT32_C(1) << 31) - 1)
 
-/* Intern. A new or found string or location is returned with one reference more, which the caller owns and gives back
- * with the matching release; a stack keeps its own references to its locations. HL_FULL: there is no id left, or there
- * are more references than can be counted. */
+/* Intern. A new or found string or location comes with one more reference. The caller owns it and gives it back with
+ * the matching release. A stack keeps its own references to its locations. HL_FULL: no id is left, or there are more
+ * references than can be counted. */
 hl_status hl_book_string(hl_book *book, const char *bytes, size_t length, hl_string_id *id) HL_MUST_USE;
 hl_status hl_book_location(hl_book *book, hl_string_id file, uint32_t line, hl_string_id name,
                            hl_location_id *id) HL_MUST_USE;
 hl_status hl_book_stack(hl_book *book, const hl_location_id *locations, uint32_t depth, uint32_t total,
                         hl_stack_id *id) HL_MUST_USE;
-/* The same in a ledger's book, where the caller has the hash: a polynomial in HL_STACK_BASE over the locations, the
+/* The same in a ledger's book, for a caller that has the hash: a polynomial in HL_STACK_BASE over the locations, the
  * newest last. */
 hl_status hl_book_stack_hashed(hl_book *book, uint64_t hash, const hl_location_id *locations, uint32_t depth,
                                uint32_t total, hl_stack_id *id) HL_MUST_USE;
 #define HL_STACK_BASE UINT64_C(0xd1342543de82ef95)
-/* For a stack interned with a total of 0, by whoever has counted its frames since. */
+/* Set the total of a stack that was interned with a total of 0, once its frames have been counted. */
 void hl_book_set_total(hl_book *book, hl_stack_id id, uint32_t total);
 void hl_book_release_string(hl_book *book, hl_string_id id);
 void hl_book_release_location(hl_book *book, hl_location_id id);
 void hl_book_release_stack(hl_book *book, hl_stack_id id);
 
-/* Guards the pins of all books; innermost of all locks. Public for the sake of fork. */
+/* Guards the pins of all books. It is the innermost of all locks. Public because fork needs it. */
 extern hl_lock hl_book_pin_lock;
 
-/* Pins: see above. hl_book_pin returns the clock value to unpin with, 0 when there is no memory for it. The last two
- * need no lock of the caller's. hl_book_pin_again holds a pin once more. */
+/* Pins: see above. hl_book_pin returns the clock value to unpin with, or 0 when there is no memory for the pin.
+ * hl_book_pin_again holds a pin once more. The last two need no lock of the caller. */
 uint64_t hl_book_pin(hl_book *book) HL_MUST_USE;
 void hl_book_pin_again(hl_book *book, uint64_t pin);
 void hl_book_unpin(hl_book *book, uint64_t pin);
-/* Look at up to `most` stacks in limbo and reclaim those whose pins are gone; how many these were. Cheap when there are
- * none. */
+/* Look at up to `most` stacks in limbo and reclaim those whose pins are gone. Returns how many it reclaimed. Cheap
+ * when limbo is empty. */
 uint32_t hl_book_sweep(hl_book *book, uint32_t most);
 
 /* Bytes of memory the book has obtained. */
