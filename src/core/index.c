@@ -4,10 +4,10 @@
 
 enum {
     ITEMS_PER_BUCKET = 2, /* on average, before a bucket is split */
-    BUCKETS_PER_ITEM = 2, /* before buckets are joined: far from the other, so that not every change does either */
-    MOST_JOINED = 4,      /* for one removal: more than it takes to keep up */
+    BUCKETS_PER_ITEM = 2, /* before buckets are joined; far below the other limit, so that tables do not swing */
+    MOST_JOINED = 4,      /* for one removal: more than needed to keep up */
     FEWEST_BUCKETS = 1024,
-    MOST_WARM = 2, /* spans that keep their memory, for a program that hovers around a span's edge */
+    MOST_WARM = 2, /* spans that keep their memory, for a program that moves around the edge of a span */
 };
 
 static uint32_t *heads(const hl_table *table)
@@ -45,7 +45,7 @@ static size_t segment_bytes(const hl_table *table)
     return (bytes + page - 1) / page * page;
 }
 
-/* The first segment comes right behind the directory of all. */
+/* The first segment follows the directory of all segments. */
 static hl_status make_segment(hl_table *table, uint32_t first_id)
 {
     if (table->segments == NULL) {
@@ -77,7 +77,7 @@ void hl_table_close(hl_table *table)
 
 /* Buckets. */
 
-/* One step of linear hashing: bucket `buckets` comes into being and takes from its buddy what belongs to it. */
+/* One step of linear hashing: add bucket `buckets` and give it the items of its buddy that belong to it. */
 static hl_status split(hl_table *table)
 {
     uint32_t born = table->buckets;
@@ -106,7 +106,7 @@ static hl_status split(hl_table *table)
     return HL_OK;
 }
 
-/* And back: the last bucket's chain goes in front of its buddy's. */
+/* The reverse: put the chain of the last bucket in front of its buddy's. */
 static void join(hl_table *table)
 {
     uint32_t last = --table->buckets;
@@ -180,7 +180,7 @@ static uint32_t *lives_of(const hl_table *table, uint32_t id)
     return (uint32_t *)(void *)((char *)hl_table_at(table, id) + table->lives_at);
 }
 
-/* Analyses read it without the lock. What a snapshot names is in use, and below any value that they see. */
+/* Analyses read `used` without the lock. What a snapshot names is in use, and below any value that they see. */
 static void set_used(hl_table *table, uint32_t id)
 {
     __atomic_store_n(&table->used, id, __ATOMIC_RELAXED);
@@ -258,7 +258,7 @@ static void discard(char *from, size_t bytes)
         hl_os_discard(from + before, whole);
 }
 
-/* A span that few lives are left to keeps them: its greatest would be everybody's. */
+/* A span with few lives left keeps its memory: otherwise its highest count would become the count of all its items. */
 static bool may_become_cold(hl_table *table, uint32_t number)
 {
     hl_span *span = span_at(table, number);
@@ -338,7 +338,7 @@ hl_status hl_table_add(hl_table *table, uint32_t hash, uint32_t *id)
     if (status == HL_OK && (table->buckets == 0 || table->count >= table->buckets * ITEMS_PER_BUCKET)) {
         hl_status grown = split(table);
         if (table->buckets == 0)
-            status = grown; /* later on, a bucket too few is only slower */
+            status = grown; /* later on, a missing bucket only makes the table slower */
     }
     if (status != HL_OK)
         return status;

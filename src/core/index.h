@@ -2,23 +2,24 @@
  *
  *     heads[bucket] -> id -> links[id].next -> ... -> 0          items[id]: the thing itself
  *
- * The hash side is Litwin's linear hashing: an insertion that makes the table too full splits one bucket, and removals
- * that make it too empty join a few again, so neither growth nor decline stops the world and the longest pause is one
- * chain. Items keep their id for life; a removed id is reused. Id 0 is never used.
+ * The hash side is Litwin's linear hashing. An insertion that makes the table too full splits one bucket. Removals
+ * that make it too empty join a few buckets again. So neither growth nor shrinking stops the world, and the longest
+ * pause is one chain. Items keep their id for life. A removed id is reused. Id 0 is never used.
  *
  * Ids come in spans of 1,024, whose items and links fill whole pages:
  *
  *     span:  | used ids and removed ones (list `free`) | ids not handed out yet (from `fresh` on) |
  *
- * A span is full, or in one of three lists: partial (some ids in use), warm (none), cold (none, and its memory was given
- * back). New ids are taken from a partial span if there is one, so that the others can become empty; and in ascending
- * order from 1 on as long as nothing is removed.
+ * A span is full, or it is in one of three lists: partial (some ids in use), warm (none), cold (none, and its memory
+ * was given back). New ids come from a partial span if there is one, so that the others can become empty. As long as
+ * nothing is removed, ids come in ascending order from 1 on.
  *
- * Items may count their lives, in a field of their own: how often their id was removed. That number never falls, though
- * the memory it was in is given back: a cold span remembers the greatest of its items and begins there.
+ * Items may count their lives in a field of their own: how often their id was removed. This number never falls,
+ * although the memory that it was in is given back. A cold span remembers the highest count of its items and begins
+ * there.
  *
- * A movable table has its items in one array, which moves when it grows. A stable one has them in segments, which do not
- * move: an item whose id was obtained under the owner's lock may be read without it as long as it is not removed.
+ * A movable table has its items in one array, which moves when it grows. A stable table has them in segments, which
+ * do not move. An item whose id was obtained under the owner's lock may be read without the lock until it is removed.
  *
  * Threading: the owner's lock for everything else.
  */
@@ -31,7 +32,7 @@
 
 enum { HL_TABLE_SPAN = 1 << 10, HL_TABLE_SEGMENT = 1 << 14 };
 
-/* In its last life an item stays for ever: the owner must not remove it. */
+/* In its last life an item stays forever: the owner must not remove it. */
 enum { HL_MOST_LIVES = (1 << 16) - 1 };
 
 typedef struct {
@@ -42,9 +43,9 @@ typedef struct {
 typedef struct {
     uint32_t next, previous; /* in its list: numbers of spans, which begin with 1; 0 at the ends */
     uint32_t free;           /* list of removed ids */
-    uint32_t lives;          /* with which the ids from `fresh` on begin */
+    uint32_t lives;          /* the lives that the ids from `fresh` on begin with */
     uint16_t used;           /* ids in use */
-    uint16_t fresh;          /* the first id that was not handed out since the span was cold, less the span's first */
+    uint16_t fresh;          /* the first id not handed out since the span was cold, minus the first id of the span */
     bool cold;
 } hl_span;
 
@@ -55,7 +56,7 @@ typedef struct {
     hl_region heads; /* uint32_t each */
     hl_region spans; /* hl_span each */
     uint32_t item_size;
-    uint32_t lives_at; /* where in an item its lives are, a uint32_t; 0: they are not counted */
+    uint32_t lives_at; /* offset of the lives in an item, a uint32_t; 0: they are not counted */
     uint32_t most;     /* greatest id that may be used */
     uint32_t used;     /* no id in use is greater */
     uint32_t count;    /* items in the table */
@@ -70,12 +71,12 @@ typedef struct {
 /* `most` ids of `item_size` bytes. Nothing is allocated before the first item. */
 void hl_table_open(hl_table *table, uint32_t item_size, uint32_t most, bool stable);
 void hl_table_close(hl_table *table);
-/* All items are removed; the memory stays, with zeros in the items. For tables that hl_table_is_small. */
+/* Remove all items. The memory stays, with zeros in the items. Only for tables for which hl_table_is_small is true. */
 void hl_table_clear(hl_table *table);
-/* A new item under `hash`; the caller fills it at once. But for its lives it holds zeros, or what the id's last holder
- * left. */
+/* Add an item under `hash`; the caller fills it at once. Except for its lives, it holds zeros or what the last holder
+ * of the id left. */
 hl_status hl_table_add(hl_table *table, uint32_t hash, uint32_t *id) HL_MUST_USE;
-/* What the item holds may be zeros from now on. */
+/* Remove an item. From now on it may hold zeros. */
 void hl_table_remove(hl_table *table, uint32_t id);
 /* Bytes of memory, within a page or two for each region. */
 size_t hl_table_memory(const hl_table *table);
@@ -100,7 +101,7 @@ static inline const hl_link *hl_table_link(const hl_table *table, uint32_t id)
 
 /* The first id from `id` on that may be in use; 0: there is none.
  *     for (uint32_t id = 1; (id = hl_table_seek(t, id)) != 0; id++)
- * passes by all items and skips the spans without any, not each id that is not in use. */
+ * visits all items. It skips spans without any item, but not each unused id. */
 uint32_t hl_table_seek_span(const hl_table *table, uint32_t id);
 
 static inline uint32_t hl_table_seek(const hl_table *table, uint32_t id)
@@ -123,7 +124,7 @@ static inline uint32_t hl_table_first(const hl_table *table, uint32_t hash)
     return ((const uint32_t *)(const void *)table->heads.base)[bucket];
 }
 
-/* The usual finaliser: every input bit reaches every output bit. */
+/* The usual finaliser: every input bit affects every output bit. */
 static inline uint64_t hl_mix(uint64_t x)
 {
     x ^= x >> 32;
@@ -133,7 +134,7 @@ static inline uint64_t hl_mix(uint64_t x)
     return x ^ (x >> 32);
 }
 
-/* Of bytes, for a table that is filled from anywhere: whoever does not know the seed finds no collisions. */
+/* A hash of bytes, for a table that may be filled from anywhere. Without the seed, nobody can find collisions. */
 static inline uint32_t hl_hash_bytes(uint64_t seed, const char *bytes, size_t length)
 {
     uint64_t hash = seed ^ length;
