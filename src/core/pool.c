@@ -1,12 +1,16 @@
 /* pool.c: see pool.h.
  *
- * Chunks come from the system 16 at a time (1 MB), so that the number of mappings stays small. Each is in one place:
- *     fresh            never looked at
+ * Chunks come from the system 16 at a time (1 MB), so that the number of mappings stays small. Each chunk is in one
+ * place:
+ *
+ *     fresh            never used
  *     partial[class]   some piece is free
  *     no list          every piece is in use: found again by masking the address of a freed piece
  *     empty            no piece is in use, any class may take it
- * A few empty chunks stay warm (keep their memory), so that a program that hovers around a chunk's edge does not pay a
- * system call each time. A mapping whose chunks are all empty is given up, with the headers; the last one stays.
+ *
+ * A few empty chunks stay warm (keep their memory), so that a program that moves around the edge of a chunk does not
+ * pay for a system call each time. A mapping whose chunks are all empty is unmapped, with the headers. The last
+ * mapping stays.
  */
 
 #include "pool.h"
@@ -24,7 +28,7 @@ enum {
 
 typedef struct chunk {
     struct chunk *next, *previous; /* in partial[class] or empty */
-    struct chunk *next_mapping;    /* links the first chunks of all mappings, as the next does */
+    struct chunk *next_mapping;    /* this and the next field link the first chunks of all mappings */
     struct chunk *previous_mapping;
     void *free_pieces;    /* freed and not reused, linked through their first word */
     uint32_t fresh;       /* offset of the first piece never handed out */
@@ -102,7 +106,7 @@ static void take_out(chunk **list, chunk *c)
         c->next->previous = c->previous;
 }
 
-/* The first `bytes` bytes are about to be written to. */
+/* The caller is about to write to the first `bytes` bytes. */
 static void touch(hl_pool *pool, chunk *c, uint32_t bytes)
 {
     if (bytes <= c->touched)
@@ -170,7 +174,7 @@ static chunk *empty_chunk(hl_pool *pool)
     return c;
 }
 
-/* Sizes are 8, multiples of 16 up to 64, and then four for each power of two: little is lost by rounding up. */
+/* Sizes are 8, multiples of 16 up to 64, and then four for each power of two, so rounding up wastes little. */
 static uint8_t class_of(size_t bytes, uint32_t *piece)
 {
     if (bytes <= 64) {
@@ -183,7 +187,7 @@ static uint8_t class_of(size_t bytes, uint32_t *piece)
     return (uint8_t)(4 * (shift - 4) + quarter + 1);
 }
 
-/* The offset of a chunk's first piece. Powers of two, which the map asks for, lie across as few pages as can be. */
+/* The offset of a chunk's first piece. Powers of two, which the map requests, cross as few pages as possible. */
 static uint32_t first_piece(uint32_t piece)
 {
     enum { LEAST_PAGE = 4096 };

@@ -2,9 +2,9 @@
  *
  *     chunk (64 KB, aligned) = header | piece | piece | ...       all pieces of a chunk have one size
  *
- * A chunk whose last piece is freed gives its memory back to the system at once (all but its first page, which keeps
- * the header) and serves any size later. Chunks are mapped sixteen at a time, and unmapped when all of them are empty.
- * Larger requests are mapped one by one.
+ * When the last piece of a chunk is freed, the chunk gives its memory back to the system, except for its first page,
+ * which holds the header. A few empty chunks keep their memory. An empty chunk can serve any size. Chunks are mapped
+ * sixteen at a time, and unmapped when all sixteen are empty. Larger requests are mapped one by one.
  *
  * Threading: none of its own; the owner's lock.
  */
@@ -17,7 +17,7 @@ typedef struct hl_pool hl_pool;
 
 hl_status hl_pool_new(hl_pool **pool) HL_MUST_USE;
 void hl_pool_free_all(hl_pool *pool);
-/* All pieces are freed at once; of the memory little stays. */
+/* Free all pieces at once. Little of the memory stays. */
 void hl_pool_clear(hl_pool *pool);
 /* A piece of at least `bytes`, zeroed, aligned to 16 (to 8 if that is enough for it). NULL when there is no memory. */
 void *hl_pool_alloc(hl_pool *pool, size_t bytes) HL_MUST_USE;
