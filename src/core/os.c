@@ -76,8 +76,8 @@ size_t hl_os_address_limit(void)
     return limited ? (size_t)limit.rlim_cur : SIZE_MAX;
 }
 
-/* Nearly every mapping of ours is sparse or grows: huge pages would only inflate it. errno belongs to the host: a hook must
- * leave it alone, whatever the system answers. */
+/* Nearly every mapping of ours is sparse or grows, so huge pages would only inflate it. errno belongs to the host: a
+ * hook must not change it, whatever the system returns. */
 static void *map(size_t bytes)
 {
     int host_errno = errno;
@@ -113,7 +113,7 @@ void *hl_os_map_dense(size_t bytes)
     char *pages = hl_os_map(bytes);
     if (pages == NULL || bytes < 2 * HUGE_PAGE)
         return pages;
-    /* Whole huge pages only, so that what is never filled stays away. */
+    /* Only whole huge pages, so that parts which are never filled take no memory. */
     size_t before = (size_t)(-(uintptr_t)pages & (HUGE_PAGE - 1));
     int host_errno = errno;
     (void)madvise(pages + before, (bytes - before) / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
@@ -167,7 +167,7 @@ void hl_os_use_pages(bool use)
     uses_pages = use;
 }
 
-/* Scratch memory in pages, whose length stands before what the caller gets. */
+/* Scratch memory in pages. Their length is stored before the bytes that the caller gets. */
 typedef union {
     size_t bytes;
     max_align_t alignment;
@@ -267,7 +267,7 @@ static enum { UNKNOWN, YES, NO } _Atomic barrier;
 bool hl_os_has_barrier(void)
 {
 #ifdef __SANITIZE_THREAD__
-    return false; /* the sanitizer does not know of it */
+    return false; /* the sanitizer does not know this barrier */
 #else
     int answer = atomic_load_explicit(&barrier, memory_order_relaxed);
     if (answer == UNKNOWN) {
@@ -285,7 +285,8 @@ void hl_os_barrier(void)
 {
     int host_errno = errno;
     if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0) {
-        /* Forbidden since (a sandbox): never again; and this once, long enough for every store to have arrived. */
+        /* Forbidden in the meantime (by a sandbox): do not try again. This time, wait long enough for every store to
+         * have arrived. */
         atomic_store_explicit(&barrier, NO, memory_order_relaxed);
         (void)usleep(10000);
     }

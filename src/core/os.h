@@ -1,10 +1,10 @@
-/* os.h: the core's only door to the operating system.
+/* os.h: the core's only access to the operating system.
  *
- * Nothing of ours may come from the allocators we hook, so tables live in pages mapped here and scratch memory comes
- * straight from libc. A port to another system, and the tests that make every n-th allocation fail, touch this file
- * alone.
+ * None of our memory may come from the allocators that we hook. So tables are in pages mapped here, and scratch
+ * memory comes directly from libc. A port to another system changes only this file. Here tests can also make every
+ * n-th allocation fail.
  *
- * Threading: every function may be called from any thread, with or without locks; none takes a lock of ours.
+ * Threading: any thread may call every function, with or without locks. None of them takes a lock of ours.
  */
 #ifndef HL_OS_H
 #define HL_OS_H
@@ -20,12 +20,12 @@
 void *hl_os_map(size_t bytes) HL_MUST_USE;
 /* The same with the address a multiple of `align`, a power of two. */
 void *hl_os_map_aligned(size_t bytes, size_t align) HL_MUST_USE;
-/* The same for an array that will be filled: huge pages wherever they fit, which fault in at once. */
+/* The same for an array that will be filled: huge pages wherever they fit, each with a single fault. */
 void *hl_os_map_dense(size_t bytes) HL_MUST_USE;
 void hl_os_unmap(void *pages, size_t bytes);
 /* Grow or shrink a mapping made by hl_os_map; it may move when it grows. NULL leaves the old one as it was. */
 void *hl_os_remap(void *pages, size_t old_bytes, size_t new_bytes) HL_MUST_USE;
-/* The content is forgotten (reads as zero), the memory goes back, the addresses stay. */
+/* Forget the content (it reads as zero) and give the memory back. The addresses stay. */
 void hl_os_discard(void *pages, size_t bytes);
 /* How many bytes of a mapping are in memory. */
 size_t hl_os_resident(const void *pages, size_t bytes);
@@ -39,32 +39,32 @@ void *hl_os_alloc(size_t count, size_t size) HL_MUST_USE;
 void *hl_os_resize(void *block, size_t count, size_t size) HL_MUST_USE;
 void hl_os_free(void *block);
 
-/* While it uses pages the calling thread gets its scratch memory in whole pages from the system: in a signal handler, which
- * may have interrupted the C library's allocator, and while it holds the ledger. It must give back all that it got before
- * it goes back, and nothing that it had before. */
+/* While it uses pages, the calling thread gets its scratch memory in whole pages from the system. A signal handler
+ * needs this, because it may have interrupted the C library's allocator. So does a thread that holds the ledger. The
+ * thread must free everything that it allocated before it switches back, and nothing that it had before. */
 void hl_os_use_pages(bool use);
 
-/* Sleep while *word holds `value`, as long as it takes or for some milliseconds; may return early. Wake one sleeper, or
+/* Sleep while *word holds `value`, without a limit or for some milliseconds; may return early. Wake one sleeper, or
  * all. */
 void hl_os_sleep_while(_Atomic uint32_t *word, uint32_t value);
 void hl_os_sleep_while_for(_Atomic uint32_t *word, uint32_t value, uint32_t milliseconds);
 void hl_os_wake_one(_Atomic uint32_t *word);
 void hl_os_wake_all(_Atomic uint32_t *word);
 
-/* Make every running thread of the process pass a memory barrier; possible only where hl_os_has_barrier() says so. */
+/* Make every running thread of the process pass a memory barrier. Only possible if hl_os_has_barrier() is true. */
 bool hl_os_has_barrier(void);
 void hl_os_barrier(void);
 void hl_os_yield(void);
-/* Let another thread go on that is about to be done; to be called in a loop with the number of the round. At first it only
- * yields. Then it sleeps: yielding is nothing to a real-time thread, which would keep the processor from a thread of lower
- * priority for ever. */
+/* Let another thread that is nearly done continue. Call this in a loop with the number of the round. At first it only
+ * yields. Later it sleeps: a real-time thread that only yields would keep the processor from a thread of lower
+ * priority forever. */
 void hl_os_pause(uint32_t round);
 
 /* A number that no other process will draw. */
 uint64_t hl_os_random(void);
 
-/* While the ledger is held the C library's allocator must not be called: a replacement of it may come back to us. Test
- * builds abort if it is. */
+/* While the ledger is held, nobody may call the C library's allocator: a replacement of it may call back into us.
+ * Test builds abort if somebody does. */
 #ifdef HL_FAULTS
 void hl_os_forbid_libc(bool forbidden);
 #else
@@ -75,8 +75,8 @@ static inline void hl_os_forbid_libc(bool forbidden)
 #endif
 
 #ifdef HL_FAULTS
-/* Test builds only: every n-th call that obtains memory fails from now on (0: none). Returns how many have failed. Tests
- * of the extension find it by name. */
+/* Test builds only: from now on every n-th call that obtains memory fails (0: none). Returns how many have failed.
+ * Tests of the extension find this function by name. */
 __attribute__((visibility("default"))) size_t hl_os_fail_every(size_t n);
 #endif
 
