@@ -1,16 +1,16 @@
 /* group.c: see group.h.
  *
- *   1. By stack, and where all frames count, the rows of each stack are folded into one first: rows are many, stacks
- *      are far fewer, and from here on a row costs nothing more. A comparison folds both snapshots' rows, the new
- *      snapshot's first.
- *   2. Every file or line that is named has a number (numbers.h), and its group stands at this number. By stack, the
- *      folds are the groups, once those with the same lines are merged, which a hash of the lines' numbers finds.
- *      Sums are added to the groups, again the new snapshot's first, so a group that the old rows had to make has
- *      vanished since.
- *   3. The groups are sorted as sequences of symbols (order.h): the sums, then the traceback. For this the files in
- *      play are ranked by their bytes, which in UTF-8 is the order of code points.
+ *   1. By stack, and where all frames count, the rows of each stack are first folded into one. There are many rows
+ *      and far fewer stacks, so from here on a row costs nothing more. A comparison folds the rows of both snapshots,
+ *      the new snapshot's first.
+ *   2. Every named file or line has a number (numbers.h), and its group is at this number. By stack, the folds are
+ *      the groups, once those with the same lines are merged. A hash of the lines' numbers finds them. Sums are added
+ *      to the groups, again the new snapshot's first. So a group that only the old rows create is gone in the new
+ *      snapshot.
+ *   3. The groups are sorted as sequences of symbols (order.h): the sums, then the traceback. For this, the files in
+ *      use are ranked by their bytes. In UTF-8 this is the order of code points.
  *
- * A statistic is a difference from nothing: |size_diff| = size and |count_diff| = count, so one order serves both.
+ * A statistic is a difference from nothing: |size_diff| = size and |count_diff| = count. So one order serves both.
  */
 
 #include "group.h"
@@ -24,8 +24,8 @@ typedef struct {
     hl_key_type key_type;
     bool cumulative;
     bool changed_only;
-    size_t wanted; /* so many in order */
-    int sides[2];  /* of the new and of the old snapshot: which of the numbers' books is theirs */
+    size_t wanted; /* how many must be in order */
+    int sides[2];  /* for the new and the old snapshot: the index of its book in the numbers */
     hl_numbers numbers;
     hl_difference *groups; /* group number n is at n - 1 */
     uint32_t group_count;
@@ -83,7 +83,7 @@ static hl_status fold(grouper *work, const hl_book *const books[2], const hl_sna
     return HL_OK;
 }
 
-/* Fold if need be, and obtain the room for groups. */
+/* Fold if needed, and allocate the groups. */
 static hl_status grouper_open(grouper *work, const hl_snapshot *const snapshots[2])
 {
     const hl_book *books[2] = {snapshots[0]->book, NULL};
@@ -165,8 +165,9 @@ static bool same_lines(grouper *work, const hl_difference *group, bool old, cons
     return true;
 }
 
-/* The place that holds the number of the group with the lines of `stack`, or is to hold it. The hash is a sum of products
- * with secret factors: no frame waits for the one before, and no author of a file knows which stacks collide. */
+/* The place that holds the number of the group with the lines of `stack`, or will hold it. The hash is a sum of
+ * products with secret factors. So no frame waits for the one before, and no author of a file knows which stacks
+ * collide. */
 static uint32_t *find_stack(grouper *work, bool old, const hl_stack *stack, uint32_t *hash)
 {
     const hl_numbering locations = work->numbers.locations[work->sides[old]];
@@ -186,7 +187,7 @@ static uint32_t *find_stack(grouper *work, bool old, const hl_stack *stack, uint
     return place;
 }
 
-/* What stands in the groups is still the folds: each is moved to the front, or added to one that is there. */
+/* At this point the groups are the folds. Move each to the front, or add it to one that is there. */
 static void merge_folds(grouper *work)
 {
     for (uint32_t i = 0; i < work->fold_count; i++) {
@@ -208,7 +209,7 @@ static void merge_folds(grouper *work)
 
 /* Of files and lines. */
 
-/* The first time a location is met, its line or file may be new too. */
+/* When a location appears for the first time, its line or file may be new too. */
 static uint32_t add_frame(grouper *work, bool old, hl_location_id id)
 {
     uint32_t number = hl_numbers_add(&work->numbers, work->sides[old], id);
@@ -254,7 +255,7 @@ static void add_rows(grouper *work, const hl_snapshot *snapshot, bool old)
 
 enum { FILE_STEP = 7, SUMS = 4 };
 
-/* Seven bytes and how many of them are the file's: "a" comes before "a\0", and both before "b". */
+/* Seven bytes, and how many of them belong to the file name: "a" comes before "a\0", and both before "b". */
 static void file_symbols(const void *context, hl_order_item *items, size_t count, uint32_t depth)
 {
     const hl_numbers *numbers = context;
@@ -273,7 +274,7 @@ static uint64_t gap(uint64_t a, uint64_t b)
     return a > b ? a - b : b - a;
 }
 
-/* One of the (file, line) pairs of a group's traceback, oldest first. Ranks start at 1, so that 0 is past the end. */
+/* One of the (file, line) pairs of a group's traceback, oldest first. Ranks start at 1, so 0 means past the end. */
 static uint64_t frame_symbol(const grouper *work, uint32_t number, uint32_t frame)
 {
     if (work->key_type == HL_BY_FILE)
@@ -290,7 +291,7 @@ static uint64_t frame_symbol(const grouper *work, uint32_t number, uint32_t fram
     return (uint64_t)work->numbers.files[line->file].rank << 32 | line->line;
 }
 
-/* All symbols are inverted, because the greatest comes first. */
+/* All symbols are inverted, because the highest comes first. */
 static void group_symbols(const void *context, hl_order_item *items, size_t count, uint32_t depth)
 {
     const grouper *work = context;
@@ -304,7 +305,7 @@ static void group_symbols(const void *context, hl_order_item *items, size_t coun
     }
 }
 
-/* Stacks with equal sums often begin with the same twenty frames: walk them stack by stack. */
+/* Stacks with equal sums often begin with the same twenty frames. So walk them stack by stack. */
 static uint32_t shared_frames(const void *context, const hl_order_item *items, size_t count, uint32_t depth)
 {
     const grouper *work = context;
@@ -339,7 +340,7 @@ static void rank_files(hl_numbers *numbers, hl_order_item *items, hl_order_item 
         numbers->files[items[i].index].rank = i + 1;
 }
 
-/* Bring the groups into the order of `items`, in place: each cycle of the permutation is walked once. */
+/* Put the groups into the order of `items`, in place: walk each cycle of the permutation once. */
 static void arrange(hl_difference *groups, hl_order_item *items, uint32_t count)
 {
     for (uint32_t start = 0; start < count; start++) {
@@ -354,7 +355,7 @@ static void arrange(hl_difference *groups, hl_order_item *items, uint32_t count)
     }
 }
 
-/* The groups that take part in the sort, and behind them the others; how many take part. */
+/* Put the groups that are sorted first, and the others behind them. Returns how many are sorted. */
 static uint32_t list_groups(const grouper *work, hl_order_item *items)
 {
     uint32_t listed = 0, left_out = work->group_count;
@@ -366,7 +367,7 @@ static uint32_t list_groups(const grouper *work, hl_order_item *items)
     return listed;
 }
 
-/* All three; afterwards work->groups is the answer. */
+/* All three steps; afterwards work->groups is the result. */
 static hl_status run(grouper *work, const hl_snapshot *snapshot, const hl_snapshot *old_snapshot)
 {
     const hl_snapshot *const snapshots[2] = {snapshot, old_snapshot};
@@ -395,7 +396,7 @@ static hl_status run(grouper *work, const hl_snapshot *snapshot, const hl_snapsh
     return HL_OK;
 }
 
-/* Give the groups away, cut to the room they need. */
+/* Hand the groups to the caller, cut to the memory that they need. */
 static void *take_groups(grouper *work, size_t size)
 {
     void *groups = work->groups, *cut = hl_os_resize(groups, work->group_count, size);
@@ -409,7 +410,7 @@ hl_status hl_group_rows(const hl_snapshot *snapshot, hl_key_type key_type, bool 
     grouper work = {.key_type = key_type, .cumulative = cumulative, .wanted = SIZE_MAX};
     hl_status status = run(&work, snapshot, NULL);
     if (status == HL_OK) {
-        /* The shorter groups overwrite the longer from the front on, never one that is still to be read. */
+        /* The shorter groups overwrite the longer ones from the front, and never one that is still to be read. */
         for (uint32_t i = 0; i < work.group_count; i++) {
             hl_group group = {.key = work.groups[i].key, .size = work.groups[i].size, .count = work.groups[i].count};
             memcpy((char *)work.groups + i * sizeof group, &group, sizeof group);

@@ -1,10 +1,13 @@
 /* group.h: statistics of a snapshot and differences of two, grouped by file, line or stack.
  *
- * Results, sums and order are exactly those of the stdlib's Snapshot.statistics and compare_to: groups are keyed by
- * (file, line) pairs only, never by function; a statistic sorts by (size, count, traceback) and a difference by
- * (|size_diff|, size, |count_diff|, count, traceback), both descending, where a traceback compares as its tuple of
- * (file, line), oldest frame first, files by code point. Cumulative counts every occurrence of a frame, so recursion
- * counts more than once. Rows with no live block do not take part.
+ * Results, sums and order are exactly those of the stdlib's Snapshot.statistics and compare_to:
+ *
+ *   - Groups are keyed by (file, line) pairs only, never by function.
+ *   - A statistic sorts by (size, count, traceback), a difference by (|size_diff|, size, |count_diff|, count,
+ *     traceback), both descending. A traceback compares as its tuple of (file, line), oldest frame first, files by
+ *     code point.
+ *   - Cumulative counts every occurrence of a frame, so recursion counts more than once.
+ *   - Rows without live blocks are ignored.
  *
  * Threading: reads immutable snapshots only; no lock, no GIL.
  */
@@ -15,8 +18,8 @@
 
 typedef enum { HL_BY_FILE, HL_BY_LINE, HL_BY_STACK } hl_key_type;
 
-/* What a group is about, in the terms of one snapshot's book: a string id (BY_FILE), a location id (BY_LINE) or a
- * stack id (BY_STACK). */
+/* What a group stands for, as an id of one snapshot's book: a string (BY_FILE), a location (BY_LINE) or a stack
+ * (BY_STACK). */
 typedef struct {
     uint32_t key;
     uint64_t size;  /* bytes */
@@ -25,19 +28,19 @@ typedef struct {
 
 typedef struct {
     uint32_t key;
-    bool from_old;                /* the key belongs to the old snapshot's book: the group has vanished */
+    bool from_old;                /* the key belongs to the old snapshot's book: the group is gone */
     uint64_t size, count;         /* in the new snapshot */
     uint64_t old_size, old_count; /* in the old one */
 } hl_difference;
 
-/* Sorted as the stdlib sorts. `*groups` is scratch memory of *count elements, freed by the caller with hl_os_free.
- * `cumulative` goes with BY_FILE and BY_LINE only. */
+/* Sorted as the stdlib sorts. `*groups` is scratch memory of *count elements. The caller frees it with hl_os_free.
+ * `cumulative` works with BY_FILE and BY_LINE only. */
 hl_status hl_group_rows(const hl_snapshot *snapshot, hl_key_type key_type, bool cumulative, hl_group **groups,
                         size_t *count) HL_MUST_USE;
 hl_status hl_group_compare(const hl_snapshot *new_snapshot, const hl_snapshot *old_snapshot, hl_key_type key_type,
                            bool cumulative, hl_difference **differences, size_t *count) HL_MUST_USE;
-/* What differs, from the old snapshot or, if that is NULL, from nothing: the first `wanted` as above, then the others in
- * any order. */
+/* The differences from the old snapshot, or from nothing if it is NULL. The first `wanted` are sorted as above. The
+ * others follow in any order. */
 hl_status hl_group_changes(const hl_snapshot *new_snapshot, const hl_snapshot *old_snapshot, hl_key_type key_type,
                            size_t wanted, hl_difference **differences, size_t *count) HL_MUST_USE;
 
