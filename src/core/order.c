@@ -1,8 +1,8 @@
 /* order.c: see order.h.
  *
- * A run is sorted by one symbol at a time: by insertion when it is short, else by the bytes of the symbol that differ
- * within the run, lowest first. Recursion goes into all parts of equal symbols but the longest, which the loop takes,
- * so it is never deeper than log2(count), however long the sequences are.
+ * A run is sorted by one symbol at a time: by insertion when it is short, otherwise by the bytes of the symbol that
+ * differ within the run, lowest first. Recursion handles all parts of equal symbols except the longest. The loop
+ * handles that one. So recursion is never deeper than log2(count), however long the sequences are.
  */
 
 #include "order.h"
@@ -16,7 +16,7 @@ typedef struct {
     hl_order_shared *shared;
     const void *context;
     hl_order_item *spare;
-    const hl_order_item *stop; /* what comes from here on is in any order */
+    const hl_order_item *stop; /* items from here on may be in any order */
     uint32_t limit;
 } sorter;
 
