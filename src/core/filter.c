@@ -1,13 +1,13 @@
 /* filter.c: see filter.h.
  *
- *   1. The locations that count are collected: the newest of every stack, or all if some filter wants all frames.
- *   2. Each filter is tried on these, not on the rows, and leaves a mark where it matches. What a pattern says of a
- *      file is kept in a table indexed by the file's string id; filters with the same pattern are tried in a row, so
- *      that one table serves all.
- *   3. A stack has the marks of its locations, and a row those of its stack.
+ *   1. Collect the locations that count: the newest of every stack, or all if some filter looks at all frames.
+ *   2. Try each filter on these locations, not on the rows, and leave a mark where it matches. A table indexed by the
+ *      string id of the file keeps the result of a pattern for each file. Filters with the same pattern are tried one
+ *      after the other, so that one table serves all of them.
+ *   3. A stack has the marks of its locations, and a row has those of its stack.
  *
- * Filters that ask for a domain are of no concern to the rows of others, so 2 and 3 are done once for those without,
- * and once for each domain that is asked for.
+ * Filters with a domain do not concern the rows of other domains. So 2 and 3 run once for the filters without a
+ * domain, and once for each domain that a filter has.
  */
 
 #include "filter.h"
@@ -16,13 +16,13 @@
 
 typedef enum { NOT_TRIED = 0, MATCHES, DIFFERS } verdict;
 
-/* Of rows: some inclusive filter matches, some exclusive one does. Of locations, which have both pairs: filters of the
- * newest frame, and, shifted, those of all frames. */
+/* Marks of rows: some inclusive filter matches, some exclusive one does. Locations have both pairs: for filters of
+ * the newest frame, and, shifted, for filters of all frames. */
 enum { LET_IN = 1, THROWN = 2, BOTH = 3, ALL_FRAMES_SHIFT = 2, SEEN = 0x80 };
 
 typedef struct {
     const hl_snapshot *snapshot;
-    bool all_frames;   /* some filter wants them */
+    bool all_frames;   /* some filter looks at them */
     uint8_t *verdicts; /* of the current pattern, by string id */
     size_t verdict_count;
     uint8_t *of_location; /* marks, by id */
@@ -33,7 +33,8 @@ typedef struct {
     size_t location_count;
 } sieve;
 
-/* How many ids a table has, 0 included. The ledger may add some meanwhile: what the snapshot names is among them. */
+/* How many ids a table has, including 0. The ledger may add some in the meantime. What the snapshot names is among
+ * them. */
 static size_t ids_of(const hl_table *table)
 {
     return (size_t)__atomic_load_n(&table->used, __ATOMIC_RELAXED) + 1;
@@ -145,7 +146,7 @@ static bool first_of_its_kind(const hl_filter *filters, size_t at, bool (*same)(
     return true;
 }
 
-/* Try the filters from `first` on that ask for the same domain. Returns the marks of those that match whatever the file. */
+/* Try the filters from `first` on that have the same domain. Returns the marks of those that match any file. */
 static uint8_t mark_all_locations(const sieve *work, const hl_filter *filters, size_t first, size_t count)
 {
     uint8_t whatever = 0;
@@ -196,7 +197,7 @@ static void mark_rows(const sieve *work, const hl_filter *of, uint8_t whatever)
     }
 }
 
-/* Move the rows that pass to a snapshot of their own. */
+/* Copy the rows that pass to a new snapshot. */
 static hl_status copy_passed(const sieve *work, bool any_inclusive, hl_snapshot **filtered)
 {
     const hl_snapshot *snapshot = work->snapshot;
