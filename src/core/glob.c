@@ -3,17 +3,17 @@
  *     *       any characters, newlines and slashes too        [seq]   a character of seq: a, or a-z
  *     ?       any one character                                [!seq]  a character not in seq
  *
- * There is no quoting; "[" without its "]" stands for itself, "]" first in a set does too. What fnmatch.translate makes
- * of a pattern means the same from 3.11 to 3.15. It goes through a regular expression, which leaves three marks in how
- * a set is read, and they are kept here:
+ * There is no quoting. "[" without its "]" stands for itself, and so does "]" as the first character of a set. The
+ * result of fnmatch.translate has the same meaning from 3.11 to 3.15. It uses a regular expression, which leaves
+ * three quirks in how a set is read. They are reproduced here:
  *
  *   1. A hyphen makes a range if it has a character on both sides that belongs to no other range.
- *   2. A reversed range (z-a) is dropped. "!" then negates if it is first among what is left, even when it did not
- *      stand first: "[z-a!b]" means "[!b]".
- *   3. If that "!" began a range ("[z-a!-c]"), the range falls apart: the set is all but "-" and "c".
+ *   2. A reversed range (z-a) is dropped. "!" then negates if it is the first of the remaining characters, even if it
+ *      was not first before: "[z-a!b]" means "[!b]".
+ *   3. If that "!" began a range ("[z-a!-c]"), the range falls apart: the set is everything except "-" and "c".
  *
- * The match is the greedy one with one point of return: if anything after the last "*" fails, that "*" takes one
- * character more. An earlier "*" never needs to be tried again.
+ * The match is greedy with one point of return. If anything after the last "*" fails, that "*" takes one more
+ * character. An earlier "*" never needs another try.
  */
 
 #include "glob.h"
@@ -25,7 +25,7 @@ typedef struct {
     const unsigned char *at, *end;
 } text;
 
-/* Take one character; the text is not empty. A byte that begins no UTF-8 sequence is a character past Unicode. */
+/* Take one character; the text is not empty. A byte that begins no UTF-8 sequence is a character beyond Unicode. */
 static uint32_t take(text *from)
 {
     const unsigned char *at = from->at;
@@ -58,7 +58,7 @@ bad:
     return 0x110000 + lead;
 }
 
-/* `set` begins after "[". The place of the "]" that closes it, or NULL. */
+/* `set` begins after "[". Returns the place of the "]" that closes it, or NULL. */
 static const unsigned char *close_of(text set)
 {
     if (set.at < set.end && *set.at == '!')
@@ -70,7 +70,7 @@ static const unsigned char *close_of(text set)
     return set.at < set.end ? set.at : NULL;
 }
 
-/* `set` is what stands between the brackets; it is not empty. */
+/* `set` is the text between the brackets. It is not empty. */
 static bool set_has(text set, uint32_t code)
 {
     bool negated = *set.at == '!', first = !negated, found = false;
@@ -78,16 +78,16 @@ static bool set_has(text set, uint32_t code)
         set.at++;
     while (set.at < set.end) {
         uint32_t low = take(&set), high = low;
-        bool range = set.end - set.at >= 2 && *set.at == '-'; /* mark 1 */
+        bool range = set.end - set.at >= 2 && *set.at == '-'; /* quirk 1 */
         if (range) {
             set.at++;
             high = take(&set);
         }
         if (low > high)
-            continue; /* mark 2 */
+            continue; /* quirk 2 */
         if (first && low == '!') {
             negated = true;
-            found = range && (code == '-' || code == high); /* mark 3 */
+            found = range && (code == '-' || code == high); /* quirk 3 */
         } else {
             found = found || (low <= code && code <= high);
         }
@@ -96,8 +96,8 @@ static bool set_has(text set, uint32_t code)
     return found != negated;
 }
 
-/* Take what cannot match `sign`, the first byte of what must come; false when nothing can. ASCII is never part of
- * another character, so the search may go by bytes. */
+/* Skip what cannot match `sign`, the first byte of what must follow. Returns false if nothing can. ASCII is never
+ * part of another character, so the search can go by bytes. */
 static bool skip_to(text *from, unsigned char sign)
 {
     if (sign >= 0x80 || sign == '*' || sign == '?' || sign == '[')

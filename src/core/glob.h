@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Does `name` match the shell-style pattern, with exactly the meaning of Python's fnmatch.fnmatchcase? Both UTF-8, lone
- * surrogates as three bytes; a byte that is not UTF-8 counts as one character, equal to itself only. Time is bounded by
- * pattern length x name length; no memory is allocated. */
+/* Whether `name` matches the shell-style pattern, with exactly the meaning of Python's fnmatch.fnmatchcase. Both are
+ * UTF-8, with lone surrogates as three bytes. A byte that is not UTF-8 counts as one character that equals only
+ * itself. The time is bounded by pattern length x name length. No memory is allocated. */
 bool hl_glob_match(const char *pattern, size_t pattern_length, const char *name, size_t name_length);
 
 #endif
