@@ -1,10 +1,10 @@
 /* merge.c: see merge.h.
  *
- *   1. Names are translated into our book (translation.h) for the time of one add. Each of our stacks is held once,
- *      by the merge; locations and strings are held by what names them.
- *   2. Sums: one for each (stack, size, domain), in the order in which they came up: the rows of the result.
- *   3. Claims: what is held of one ledger's blocks at one sum. The sum always contains max(own, inherited) of each of its
- *      claims: when a claim grows, the sum grows by the difference.
+ *   1. Names are translated into our book (translation.h) during one add. The merge holds each of our stacks once.
+ *      Locations and strings are held by what names them.
+ *   2. Sums: one for each (stack, size, domain), in the order in which they came up. They are the rows of the result.
+ *   3. Claims: what is held of one ledger's blocks in one sum. The sum always contains max(own, inherited) of each of
+ *      its claims: when a claim grows, the sum grows by the difference.
  */
 
 #include "merge.h"
@@ -28,7 +28,7 @@ typedef struct {
     uint32_t sum;
     uint32_t heir; /* the number of the snapshot that inherited it last */
     counts own;
-    counts inherits;  /* what the heir holds: several of its rows may have become one */
+    counts inherits;  /* what the heir holds: several of its rows may have become one row */
     counts inherited; /* the most that any heir holds */
 } claim;
 
@@ -87,8 +87,8 @@ hl_book *hl_merge_book(const hl_merge *merge)
 
 typedef struct {
     hl_translation names;
-    hl_location_id *frames; /* of the stack in hand, in our book */
-    hl_location_id *fresh;  /* those of them that were entered for it and are held until it is there */
+    hl_location_id *frames; /* of the current stack, in our book */
+    hl_location_id *fresh;  /* those of them that were entered for it, held until the stack is there */
 } translation;
 
 static hl_status translation_open(translation *work, hl_book *to, const hl_snapshot *snapshot)
@@ -120,7 +120,7 @@ static hl_status enter_stack(translation *work, const hl_stack *stack, hl_stack_
         if (status == HL_OK && is_fresh)
             work->fresh[fresh++] = work->frames[i];
     }
-    /* The depth of a cut stack may be set meanwhile by the ledger that the snapshot is from. */
+    /* The ledger that the snapshot is from may set the total of a cut stack in the meantime. */
     uint32_t total = __atomic_load_n(&stack->total, __ATOMIC_RELAXED);
     if (status == HL_OK)
         status = hl_book_stack(work->names.to, work->frames, stack->depth, total, to);
@@ -209,7 +209,7 @@ hl_status hl_merge_announce(hl_merge *merge, const hl_snapshot *snapshot)
     return status;
 }
 
-/* The numbers of a snapshot's ledgers; 0 for its own if nothing speaks for keeping it apart. */
+/* The numbers of a snapshot's ledgers. 0 for its own if there is no reason to keep it apart. */
 static hl_status number_ledgers(hl_merge *merge, const hl_origins *origins, uint32_t numbers[HL_MOST_ORIGINS])
 {
     hl_status status = HL_OK;
@@ -239,7 +239,7 @@ static hl_status find_claim(hl_merge *merge, uint32_t ledger, uint32_t sum_id, c
     return status;
 }
 
-/* Let the claim grow by `more`; then *more is what its sum grows by. */
+/* Let the claim grow by `more`. Afterwards *more is the amount by which its sum grows. */
 static bool grow_claim(claim *grown, bool inherited, uint32_t heir, counts *more)
 {
     counts before = larger_counts(&grown->own, &grown->inherited);
@@ -259,7 +259,7 @@ static bool grow_claim(claim *grown, bool inherited, uint32_t heir, counts *more
     return true;
 }
 
-/* All three. */
+/* All three steps. */
 
 static hl_status add_row(hl_merge *merge, translation *names, const hl_row *row, uint32_t ledger, bool inherited)
 {
