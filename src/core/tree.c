@@ -1,11 +1,12 @@
 /* tree.c: see tree.h.
  *
  *   1. Names are translated into the tree's book (translation.h).
- *   2. Paths: each distinct stack is walked once, from its oldest frame, over nodes found by (parent, location). Stacks
- *      that follow each other mostly begin alike, so the path of the last is kept, and followed anew from where they part.
- *      Stacks that were cut, if they are to be joined, are only entered in the tree's book.
+ *   2. Paths: each distinct stack is walked once, from its oldest frame, over nodes found by (parent, location).
+ *      Stacks that follow each other usually begin alike. So the path of the last stack is kept, and the next one is
+ *      followed from where they part. Cut stacks that are to be joined are only entered in the tree's book.
  *   3. Joints: cut stacks are walked, each from where it was most likely called (tree_joints.c).
- *   4. Order: nodes as they came up (parents first) are put into preorder, by the sizes of their subtrees.
+ *   4. Order: nodes in the order in which they came up (parents first) are put into preorder, by the sizes of their
+ *      subtrees.
  *   5. Sums.
  */
 
@@ -40,7 +41,7 @@ hl_status hl_tree_walk(hl_tree_building *work, hl_translation *translated, const
     *end = known > 0 ? work->path[known - 1] : start;
     for (uint32_t i = known; i < stack->depth; i++) {
         hl_location_id location = stack->locations[stack->depth - 1 - i];
-        bool fresh; /* or not: nothing in the tree's book is ever released, so its ids have no gaps */
+        bool fresh; /* not needed: nothing in the tree's book is ever released, so its ids have no gaps */
         hl_status status = HL_OK;
         if (translated != NULL)
             status = hl_translation_location(translated, location, &location, &fresh);
@@ -57,7 +58,8 @@ hl_status hl_tree_walk(hl_tree_building *work, hl_translation *translated, const
     return HL_OK;
 }
 
-/* A stack of one frame tells nothing about others, and others nothing about it: at a limit of one frame all are. */
+/* A stack of one frame says nothing about others, and others say nothing about it. With a limit of one frame, all
+ * stacks are like this. */
 static bool is_cut(const hl_tree_building *work, const hl_stack *stack)
 {
     return work->tree->joined && stack->depth > 1 && stack->total > stack->depth;
@@ -135,7 +137,7 @@ static void order(const hl_tree_building *work, uint32_t *places, uint32_t *size
         sizes[id] = 1;
     for (uint32_t id = tree->node_count - 1; id > 0; id--)
         sizes[hl_tree_node_at(work, id)->parent] += sizes[id];
-    /* From here on sizes[id] is where the next child of a node goes that has its place already. */
+    /* From here on, for a node that has its place, sizes[id] is where its next child goes. */
     tree->parents[0] = tree->locations[0] = places[0] = 0;
     tree->ends[0] = tree->node_count;
     sizes[0] = 1;

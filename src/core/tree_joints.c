@@ -1,8 +1,8 @@
 /* tree_joints.c: cut stacks in a call tree. See tree.h.
  *
- * Those that lack the fewest frames are walked first: their frames tell where those that lack more belong. Each begins at
- * the joint of the node that its oldest frame was most likely called from. Searches are bounded, as files may hold
- * anything: by MOST_CANDIDATES nodes, MOST_MATCHED frames of each, and callers of MOST_PATH frames.
+ * Stacks that lack the fewest frames are walked first: their frames show where those that lack more belong. Each
+ * begins at the joint of the node that its oldest frame was most likely called from. Searches are bounded, because
+ * files may hold anything: by MOST_CANDIDATES nodes, MOST_MATCHED frames of each, and callers of MOST_PATH frames.
  */
 
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static hl_status joint_location(hl_tree_building *work, const char *name, hl_loc
     return status == HL_OK ? hl_book_location(work->tree->book, file, 0, function, id) : status;
 }
 
-/* How many of a stack's frames, from the oldest on, are a path that begins at this node, which is the first. */
+/* How many of a stack's frames, from the oldest on, are a path that begins with this node. */
 static uint32_t matched_frames(const hl_tree_building *work, uint32_t at, const hl_stack *stack)
 {
     uint32_t most = stack->depth < MOST_MATCHED ? stack->depth : MOST_MATCHED, count = 1;
@@ -46,8 +46,8 @@ static uint32_t matched_frames(const hl_tree_building *work, uint32_t at, const 
     return count;
 }
 
-/* The node of the oldest frame of a cut stack in another stack, or 0: at the same depth if there is one, then followed
- * by as many of the same frames as possible, then in as many stacks as possible. */
+/* The node of the oldest frame of a cut stack in another stack, or 0. A node at the same depth is best, then one
+ * followed by as many of the same frames as possible, then one in as many stacks as possible. */
 static uint32_t most_likely(hl_tree_building *work, const hl_stack *stack, uint32_t missing)
 {
     uint32_t best = 0, looked = 0;
@@ -80,8 +80,8 @@ typedef struct {
     uint32_t node, joints;
 } way;
 
-/* Enter a way among the `count` that there are, those with few joints first and none beyond MOST_WAYS; how many there
- * are then. */
+/* Enter a way among the `count` existing ones, those with few joints first and at most MOST_WAYS. Returns how many
+ * there are then. */
 static uint32_t add_way(way *ways, uint32_t count, way added)
 {
     uint32_t at = count;
@@ -95,7 +95,7 @@ static uint32_t add_way(way *ways, uint32_t count, way added)
     return count;
 }
 
-/* The ways on from `ways` by one frame, directly or by a joint. */
+/* The continuations of `ways` by one frame, directly or through a joint. */
 static uint32_t step(const hl_tree_building *work, const way *ways, uint32_t count, hl_location_id frame, way *next)
 {
     uint32_t found = 0;
@@ -111,8 +111,8 @@ static uint32_t step(const hl_tree_building *work, const way *ways, uint32_t cou
     return found;
 }
 
-/* The node of the same frames as this one that is below the fewest joints: stacks that each lack one frame more than the
- * last would else each stand below one joint more. */
+/* The node with the same frames as this one that is below the fewest joints. Without it, each of several stacks that
+ * lack one frame more than the previous one would be below one joint more. */
 static uint32_t fewest_joints(const hl_tree_building *work, uint32_t caller)
 {
     hl_location_id frames[MOST_PATH]; /* the newest first */
@@ -141,7 +141,7 @@ static hl_status find_joint(hl_tree_building *work, const hl_stack *stack, uint3
         hl_status status = joint_location(work, HL_TREE_UNKNOWN, &work->unknown);
         return status == HL_OK ? hl_tree_find_node(work, 0, work->unknown, 0, joint) : status;
     }
-    if (is_joint(work, caller)) { /* the oldest frame is that of a stack that was joined */
+    if (is_joint(work, caller)) { /* the oldest frame belongs to a stack that was joined */
         *joint = caller;
         return HL_OK;
     }
@@ -149,7 +149,7 @@ static hl_status find_joint(hl_tree_building *work, const hl_stack *stack, uint3
     return status == HL_OK ? hl_tree_find_node(work, fewest_joints(work, caller), work->joint, 0, joint) : status;
 }
 
-/* Link the nodes of each location, and let their stacks be those below them too. */
+/* Link the nodes of each location, and add the stacks below each node to its own. */
 static hl_status link_alike(hl_tree_building *work)
 {
     work->alike = hl_os_alloc((size_t)work->tree->book->locations.used + 1, sizeof *work->alike);
