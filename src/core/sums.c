@@ -1,14 +1,14 @@
 /* sums.c: see sums.h.
  *
- * That a key has been counted for a row already is noted at the key, by the number of the row: nothing has to be
- * cleared between rows.
+ * Each key notes the number of the last row that was counted for it. So a key counts once for each row, and nothing
+ * has to be cleared between rows.
  */
 
 #include "sums.h"
 
 #include <string.h>
 
-/* The frames of a row that count, the newest first; none where the row takes no part. */
+/* The frames of a row that count, newest first. None if the row is ignored. */
 static uint32_t frames_of(const hl_sums *sums, const hl_row *row, const hl_location_id **locations)
 {
     if (row->live == 0)
