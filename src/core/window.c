@@ -7,7 +7,7 @@ hl_status hl_window_new(hl_site_id room, hl_window **window)
     hl_window *made = hl_os_alloc(1, sizeof *made);
     if (made == NULL)
         return HL_NO_MEMORY;
-    made->before = hl_os_alloc(room, sizeof *made->before); /* ids that are passed by stay at zero */
+    made->before = hl_os_alloc(room, sizeof *made->before); /* ids that are skipped stay at zero */
     if (made->before == NULL) {
         hl_os_free(made);
         return HL_NO_MEMORY;
