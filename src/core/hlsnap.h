@@ -1,14 +1,14 @@
 /* hlsnap.h: snapshots as .hlsnap files, which docs/format.md specifies.
  *
- * The writer makes the whole file in memory: a file is some bytes a row, and a finished one can be written and renamed
- * in one go. The reader takes a whole file from anybody: it checks every length, count and index before using it, and what
- * it allocates is bounded by a multiple of the file's size (docs/format.md).
+ * The writer makes the whole file in memory. A file takes only a few bytes per row, and a finished file can be
+ * written and renamed in one go. The reader takes a whole file from anyone. It checks every length, count and index
+ * before it uses it, and allocates at most a multiple of the file's size (docs/format.md).
  *
- * A file has sections. Those that hold names and rows are written and read here; others (metadata, the users'
+ * A file has sections. Those that hold names and rows are written and read here. Others (metadata, the users'
  * attributes) are passed through as bytes.
  *
- * Threading: no state of its own; a snapshot that is written is immutable, a ledger is locked, and what is read is the
- * caller's.
+ * Threading: no state of its own. A snapshot that is written is immutable, a ledger is locked, and what is read
+ * belongs to the caller.
  */
 #ifndef HL_HLSNAP_H
 #define HL_HLSNAP_H
@@ -34,12 +34,12 @@ typedef struct {
  * HL_FULL: there are more of either than a file may have, or the blocks of a snapshot add up to more than 64 bits. */
 hl_status hl_hlsnap_write(const hl_snapshot *const *snapshots, size_t count, const hl_hlsnap_section *sections,
                           size_t section_count, hl_hlsnap_file *file) HL_MUST_USE;
-/* The same of rows, which are read twice. */
+/* The same from rows, which are read twice. */
 hl_status hl_hlsnap_write_rows(const hl_rows *rows, size_t count, const hl_hlsnap_section *sections,
                                size_t section_count, hl_hlsnap_file *file) HL_MUST_USE;
 
-/* What is wrong with a file: a static text that goes on after the file's name ("is cut off"), the offset where it
- * shows, and the version the file says it has, once its header has been read (0.0 before). */
+/* What is wrong with a file: a static text that continues after the file's name ("is cut off"), the offset of the
+ * problem, and the version that the file claims to have, once its header has been read (0.0 before). */
 typedef struct {
     const char *what;
     size_t where;
@@ -47,20 +47,20 @@ typedef struct {
 } hl_hlsnap_error;
 
 typedef struct {
-    hl_snapshot *snapshots[HL_HLSNAP_MOST_SNAPSHOTS]; /* the caller's to drop */
+    hl_snapshot *snapshots[HL_HLSNAP_MOST_SNAPSHOTS]; /* the caller drops them */
     size_t snapshot_count;
     hl_hlsnap_section sections[HL_HLSNAP_MOST_SECTIONS]; /* pointing into the file's bytes */
     size_t section_count;
-    bool newer; /* of a minor version that is not known here */
+    bool newer; /* of a newer minor version than this reader knows */
 } hl_hlsnap_content;
 
-/* The snapshots share a private book. A file of a newer minor version is read as far as it is known here; what is
- * passed through may then hold kinds that nobody knows, and sections longer than what is known of them.
- * HL_OK; HL_MALFORMED with *error filled; HL_NO_MEMORY. Unless HL_OK nothing is left to free. */
+/* The snapshots share a private book. A file of a newer minor version is read as far as this reader knows it.
+ * Sections that are passed through may then be of unknown kinds, and longer than their known part. Returns HL_OK;
+ * HL_MALFORMED with *error filled; or HL_NO_MEMORY. On failure nothing needs to be freed. */
 hl_status hl_hlsnap_read(const uint8_t *bytes, size_t length, hl_hlsnap_content *content,
                          hl_hlsnap_error *error) HL_MUST_USE;
-/* The same with a private book that there is already, in which names stay also if the file turns out to be malformed, and
- * with the snapshots of one moment only; HL_MOMENTS: all. */
+/* The same with an existing private book, and only with the snapshots of one moment (HL_MOMENTS: all). Names stay in
+ * the book even if the file turns out to be malformed. */
 hl_status hl_hlsnap_read_into(hl_book *book, hl_moment only, const uint8_t *bytes, size_t length,
                               hl_hlsnap_content *content, hl_hlsnap_error *error) HL_MUST_USE;
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* at[k][b]: what the byte b does to the checksum when k more bytes follow it. */
+/* at[k][b]: how the byte b changes the checksum when k more bytes follow it. */
 void hl_hlsnap_crc_open(hl_hlsnap_crc *crc)
 {
     for (uint32_t byte = 0; byte < 256; byte++) {

@@ -1,5 +1,5 @@
-/* hlsnap_bytes.h: what the writer and the reader of .hlsnap files share: the constants of the format, how numbers are
- * coded, and the checksum. docs/format.md is the specification.
+/* hlsnap_bytes.h: what the writer and the reader of .hlsnap files share: the constants of the format, the coding of
+ * numbers, and the checksum. docs/format.md is the specification.
  *
  * Threading: none needed; nothing here has state of its own.
  */
@@ -8,7 +8,7 @@
 
 #include "os.h"
 
-/* A transfer that takes the file for text breaks one of these: the high bit, a line end, the end of file of DOS. */
+/* A transfer that treats the file as text breaks one of these: the high bit, a line end, the end of file of DOS. */
 #define HL_HLSNAP_MAGIC "\x89HLS\r\n\x1a\n"
 
 enum {
@@ -17,13 +17,13 @@ enum {
     HL_HLSNAP_HEADER = 16,       /* magic, major, minor, checksum of these */
     HL_HLSNAP_SECTION_HEAD = 12, /* kind, length */
     HL_HLSNAP_CHECKSUM = 4,
-    HL_HLSNAP_FRAMES_PER_BYTE = 64, /* the frames of all stacks, for each byte of the section that holds them */
-    HL_HLSNAP_MOST_SHARED = 255,    /* bytes that a file's name may have in common with the one before it */
+    HL_HLSNAP_FRAMES_PER_BYTE = 64, /* frames of all stacks for each byte of the section that holds them */
+    HL_HLSNAP_MOST_SHARED = 255,    /* bytes that a file's name may share with the one before */
     HL_HLSNAP_LONGEST_VARINT = 10,
 };
 
-/* A number to come is written as the distance from one that is expected, so that small distances make short numbers.
- * All of it is arithmetic modulo 2^64: 0, -1, 1, -2 ... become 0, 1, 2, 3 ... */
+/* A number is written as the distance from an expected number, so that small distances make short numbers. All
+ * arithmetic is modulo 2^64: 0, -1, 1, -2 ... become 0, 1, 2, 3 ... */
 static inline uint64_t hl_hlsnap_zigzag(uint64_t distance)
 {
     return distance << 1 ^ (0 - (distance >> 63));
@@ -34,8 +34,8 @@ static inline uint64_t hl_hlsnap_unzigzag(uint64_t code)
     return code >> 1 ^ (0 - (code & 1));
 }
 
-/* The CRC-32 of zlib and PNG, eight bytes at a time. Its tables are made anew for each file, which takes some
- * microseconds, and spares us state that threads would share. */
+/* The CRC-32 of zlib and PNG, eight bytes at a time. Its tables are computed for each file. This takes some
+ * microseconds and avoids state that threads would share. */
 typedef struct {
     uint32_t at[8][256];
 } hl_hlsnap_crc;
@@ -57,7 +57,8 @@ static inline void hl_hlsnap_put_fixed(uint8_t *bytes, unsigned width, uint64_t 
         bytes[i] = (uint8_t)(value >> 8 * i);
 }
 
-/* Bytes that grow. When memory fails, `failed` is set and the rest is thrown away: it is looked at once, at the end. */
+/* Bytes that grow. When memory runs out, `failed` is set and the rest is discarded. Callers check it once, at the
+ * end. */
 typedef struct {
     uint8_t *bytes;
     size_t length, room;

@@ -1,5 +1,5 @@
-/* hlsnap_read.c: .hlsnap files to snapshots. See hlsnap.h, docs/format.md for the bytes, hlsnap_reader.h for how they
- * are read.
+/* hlsnap_read.c: .hlsnap files to snapshots. See hlsnap.h, docs/format.md for the bytes, and hlsnap_reader.h for how
+ * they are read.
  *
  * Threading: everything is local.
  */
@@ -25,7 +25,7 @@ static void read_origins(hl_hlsnap_reader *r, hl_origins *origins)
 }
 
 typedef struct {
-    uint32_t expected; /* number of the stack after the greatest so far */
+    uint32_t expected; /* 1 + the highest stack number so far */
     uint32_t domain, origin, most_origin;
     unsigned __int128 weight;
 } row_context;
@@ -112,7 +112,7 @@ static void keep_section(hl_hlsnap_reader *r, const uint8_t *section, hl_hlsnap_
     r->at = r->end;
 }
 
-/* The sections that hold names come once each, in this order, and before any rows. */
+/* Each section that holds names appears once, in this order, and before any rows. */
 static const struct {
     char kind[5];
     void (*read)(hl_hlsnap_reader *r);
@@ -124,7 +124,7 @@ static const struct {
 };
 enum { NAMES = sizeof names / sizeof *names };
 
-/* The section whose payload is r->at .. r->end. */
+/* Read the section whose payload is r->at .. r->end. */
 static void read_section(hl_hlsnap_reader *r, const uint8_t *section, hl_hlsnap_content *content)
 {
     int kind = 0;

@@ -1,7 +1,7 @@
 /* hlsnap_read_names.c: the sections of a .hlsnap file that hold names: files, functions, locations, stacks.
  *
- * Each name is interned, so a file that holds one twice does no harm: both numbers lead to the same id. The reader has
- * a reference to every id until the file is read.
+ * Each name is interned, so a file that holds one twice does no harm: both numbers lead to the same id. The reader
+ * has a reference to every id until the file has been read.
  *
  * Threading: see hlsnap_reader.h.
  */
@@ -47,7 +47,7 @@ static bool is_text(const char *name, size_t length)
     return true;
 }
 
-/* `name` ends with what stands at the cursor. */
+/* The bytes at the cursor become the end of `name`. */
 static bool enter_name(hl_hlsnap_reader *r, hl_hlsnap_ids *to, const char *name, size_t length)
 {
     if (!is_text(name, length))
@@ -88,7 +88,7 @@ void hl_hlsnap_read_functions(hl_hlsnap_reader *r)
     }
 }
 
-/* The thing that a code stands for: 0 is the first that has not been named yet, n + 1 the number n. */
+/* The thing that a code stands for: 0 is the next one that has not been named yet, n + 1 is number n. */
 static uint32_t get_named(hl_hlsnap_reader *r, uint64_t code, const hl_hlsnap_ids *of, uint32_t *seen)
 {
     if (code > *seen || (code == 0 && *seen == of->count)) {
@@ -116,19 +116,19 @@ void hl_hlsnap_read_locations(hl_hlsnap_reader *r)
     }
 }
 
-/* Stacks. The stack read last is kept in `path` and `path_locations`, which end with the oldest frame, so that of the
- * next one only what differs must be gathered. */
+/* Stacks. `path` and `path_locations` hold the stack read last. They end with the oldest frame, so only the part of
+ * the next stack that differs must be gathered. */
 typedef struct {
     node *nodes;
     uint32_t count, most;
     uint32_t *path;
-    hl_location_id *path_locations; /* of `most` frames: that of depth d is at most - d */
+    hl_location_id *path_locations; /* of `most` frames; the frame of depth d is at most - d */
     uint32_t path_depth;
     uint32_t seen;   /* locations named so far */
     uint64_t frames; /* of all stacks */
 } tree;
 
-/* Read a stack's new nodes; the number of its newest. */
+/* Read the new nodes of a stack. Returns the number of the newest. */
 static uint32_t get_node(hl_hlsnap_reader *r, tree *t)
 {
     uint32_t back = (uint32_t)hl_hlsnap_get_at_most(r, t->count - 1,
@@ -196,7 +196,7 @@ void hl_hlsnap_read_stacks(hl_hlsnap_reader *r)
     if (r->status == HL_OK && t.count - 1 != t.most)
         hl_hlsnap_fail(r, HL_HLSNAP_MALFORMED "there are fewer frames than announced");
     while (!r->newer && r->at < r->end && *r->at == 0)
-        r->at++; /* padding, which lets stacks have more frames */
+        r->at++; /* padding, which allows stacks to have more frames */
     hl_os_free(t.nodes);
     hl_os_free(t.path);
     hl_os_free(t.path_locations);

@@ -1,8 +1,8 @@
 /* hlsnap_reader.h: what the parts of the reader of .hlsnap files share: a cursor that never leaves its section.
  *
- * Nothing in the file is believed. A section is looked at only once its checksum holds; a count is compared with the
- * bytes that are left before anything is allocated for it; an index with the number of things there are. The first
- * offence is kept in the error and moves the cursor to the end, so that whatever still reads gets zeros and stops.
+ * The reader trusts nothing in the file. It looks at a section only if its checksum holds. It compares a count with
+ * the number of bytes left before it allocates anything, and an index with the number of things. The first violation
+ * is kept in the error and moves the cursor to the end. So code that still reads gets zeros and stops.
  *
  * Threading: a reader is local to one call of hl_hlsnap_read_into.
  */
@@ -24,13 +24,13 @@ typedef struct {
     const uint8_t *start; /* of the file */
     const uint8_t *at, *end;
     hl_moment only; /* snapshots of this moment are read; HL_MOMENTS: all */
-    bool has_rows;  /* there was a snapshot, read or not */
-    bool newer;     /* of a minor version we do not know: sections may end with what we do not know */
+    bool has_rows;  /* the file has a snapshot, read or not */
+    bool newer;     /* of a newer minor version: sections may end with unknown bytes */
     hl_status status;
     hl_hlsnap_error *error;
     hl_book *book;
     hl_hlsnap_ids files, functions, locations, stacks;
-    int known; /* how many of the sections that must come in order there were: FILE, FUNC, LOCS, STKS */
+    int known; /* how many of the ordered sections (FILE, FUNC, LOCS, STKS) have been read */
     hl_hlsnap_crc crc;
 } hl_hlsnap_reader;
 
@@ -99,7 +99,7 @@ static inline uint64_t hl_hlsnap_get_varint(hl_hlsnap_reader *r)
     return 0;
 }
 
-/* A number that must not be greater than `most`. */
+/* A number of at most `most`. */
 static inline uint64_t hl_hlsnap_get_at_most(hl_hlsnap_reader *r, uint64_t most, const char *otherwise)
 {
     const uint8_t *at = r->at;

@@ -1,11 +1,11 @@
 /* hlsnap_write.c: snapshots to .hlsnap files. See hlsnap.h, and docs/format.md for the bytes.
  *
- * The rows are walked once to number the stacks in the order of their first use; every stack is walked from its oldest
- * frame, which numbers the nodes of the tree of frames, the locations, files and functions in the same way. So only
- * what the rows name is written, and what is named for the first time needs no number. Then what found the names again is
- * given back, and the file is put together: a second walk writes the rows.
+ * A first walk over the rows numbers the stacks in the order of their first use. Every stack is walked from its
+ * oldest frame. This numbers the nodes of the tree of frames, the locations, files and functions in the same way. So
+ * only what the rows name is written, and what is named for the first time needs no number. Then the tables that
+ * recognise names are freed, and the file is assembled: a second walk writes the rows.
  *
- * A process that is ending has its greatest memory here: 16 to 24 bytes for each node are most of what is added.
+ * A process that is ending may reach its highest memory here. Most of what is added are 16 to 24 bytes for each node.
  *
  * Threading: reads immutable snapshots or a locked ledger; the rest is local.
  */
@@ -55,7 +55,7 @@ static void *grown(writer *w, void *array, size_t room, size_t size)
     return bigger;
 }
 
-/* All ids of the table have a place from the start: memory comes with those that are named. */
+/* All ids of the table have a place from the start. Memory is used only for those that are named. */
 static bool open_numbering(writer *w, numbering *of, const hl_table *table)
 {
     size_t all = SIZE_MAX;
@@ -64,7 +64,7 @@ static bool open_numbering(writer *w, numbering *of, const hl_table *table)
     return w->status == HL_OK;
 }
 
-/* The number of `id`; *is_new tells whether it has just been given. */
+/* The number of `id`. *is_new says whether it is a new number. */
 static uint32_t number_of(numbering *of, uint32_t id, bool *is_new)
 {
     uint32_t *number = hl_numbering_at(&of->ids, id);
@@ -74,7 +74,7 @@ static uint32_t number_of(numbering *of, uint32_t id, bool *is_new)
     return *number - 1;
 }
 
-/* What stands for a thing that has been named: 0 for the first time, which gives it a number, then that number + 1. */
+/* The code of a thing: 0 the first time, which gives it a number, and then that number + 1. */
 static uint32_t code_of(numbering *of, uint32_t id, uint32_t *number)
 {
     bool is_new;
@@ -101,7 +101,7 @@ static void put_function_name(writer *w, const hl_string *name)
     hl_hlsnap_add_bytes(&w->function_names, name->bytes, name->length);
 }
 
-/* Answers the location's number. */
+/* Returns the number of the location. */
 static uint32_t put_location(writer *w, hl_location_id id)
 {
     uint32_t number, unused, code = code_of(&w->locations, id, &number);
@@ -153,7 +153,7 @@ static void enter_node(writer *w, uint32_t number)
     w->slots[slot] = number;
 }
 
-/* Room for one node more, with at most half of the slots in use. */
+/* Make room for one more node, with at most half of the slots in use. */
 static bool make_room(writer *w)
 {
     if (w->node_count < w->node_room)
@@ -167,7 +167,7 @@ static bool make_room(writer *w)
     if (nodes == NULL)
         return false;
     w->nodes = nodes;
-    hl_os_free(w->slots); /* first: the nodes know what was in them */
+    hl_os_free(w->slots); /* first, because the nodes hold what was in them */
     w->slots = hl_os_alloc((size_t)room * 2, sizeof *w->slots);
     if (w->slots == NULL) {
         w->status = HL_NO_MEMORY;
@@ -198,8 +198,8 @@ static bool lengthen_path(writer *w, uint32_t depth)
     return true;
 }
 
-/* A stack: where it leaves the tree, the nodes it adds, the total. What it has in common with the stack before, which
- * is most of it, is found without the hash table. */
+/* A stack: where it leaves the tree, the nodes that it adds, the total. The part that it shares with the previous
+ * stack, which is most of it, is found without the hash table. */
 static void put_stack(writer *w, hl_stack_id id)
 {
     const hl_stack *stack = hl_book_get_stack(w->book, id);
@@ -231,13 +231,13 @@ static void put_stack(writer *w, hl_stack_id id)
         w->path[shared] = at = w->node_count++;
         w->path_locations[shared] = location;
     }
-    uint32_t total = __atomic_load_n(&stack->total, __ATOMIC_RELAXED); /* the ledger may set it meanwhile */
+    uint32_t total = __atomic_load_n(&stack->total, __ATOMIC_RELAXED); /* the ledger may set it at any time */
     hl_hlsnap_add_varint(&w->stack_bytes, total == 0 ? 0 : 1 + hl_hlsnap_zigzag((uint64_t)total - depth));
     w->path_depth = depth;
     w->frames += depth;
 }
 
-/* Answers how many rows there are. */
+/* Returns how many rows there are. */
 static uint64_t put_stacks(writer *w, const hl_rows *rows)
 {
     size_t at = 0;
@@ -263,7 +263,7 @@ static void close_buffer(hl_hlsnap_buffer *buffer)
     *buffer = (hl_hlsnap_buffer){0};
 }
 
-/* What only the stacks needed. */
+/* Free what only the stacks needed. */
 static void close_tree(writer *w)
 {
     close_numbering(&w->files);
@@ -275,7 +275,7 @@ static void close_tree(writer *w)
     hl_os_free(w->path_locations);
 }
 
-/* All names; counts[i]: how many rows rows[i] has. */
+/* Write all names. counts[i] is the number of rows in rows[i]. */
 static void put_names(writer *w, const hl_rows *rows, size_t count, uint64_t *counts)
 {
     if (open_numbering(w, &w->files, &w->book->strings) && open_numbering(w, &w->functions, &w->book->strings) &&
@@ -288,7 +288,7 @@ static void put_names(writer *w, const hl_rows *rows, size_t count, uint64_t *co
     close_tree(w);
 }
 
-/* Sections. Each is begun, filled in place and ended. */
+/* Sections. Each is begun, filled in place, and ended. */
 
 static size_t begin_section(hl_hlsnap_buffer *to, const char kind[4])
 {
@@ -324,7 +324,7 @@ static void put_header(writer *w)
         hl_hlsnap_add_fixed(to, HL_HLSNAP_CHECKSUM, hl_hlsnap_crc_of(&w->crc, to->bytes, to->length));
 }
 
-/* The content is given back. */
+/* Frees the content. */
 static void put_counted(writer *w, const char kind[4], const numbering *of, hl_hlsnap_buffer *content)
 {
     size_t start = begin_section(&w->file, kind);
