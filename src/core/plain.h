@@ -1,7 +1,7 @@
-/* plain.h: plain data as bytes, as far as a process's metadata need it. docs/format.md, "Plain data", is the
- * specification; python/heapledger/_plain.py does the whole of it.
+/* plain.h: plain data as bytes, as far as the metadata of a process need it. docs/format.md, "Plain data", is the
+ * specification. python/heapledger/_plain.py implements all of it.
  *
- * A dict is hl_plain_dict with its count, then as many keys and values in turn; a list likewise.
+ * A dict is hl_plain_dict with its count, followed by as many keys and values in turn. A list works in the same way.
  *
  * Threading: no state of its own.
  */

@@ -28,13 +28,13 @@ static int write_all(int file, const uint8_t *bytes, size_t length)
     return 0;
 }
 
-/* Close, and say what went wrong first. */
+/* Close, and return the first error. */
 static int closed(int file, int error)
 {
     return close(file) != 0 && error == 0 ? errno : error;
 }
 
-/* Beside `path`, under a name that nobody else has. False: it is too long. */
+/* A name beside `path` that nobody else uses. Returns false if it is too long. */
 static bool other_name(const char *path, char *other, size_t room)
 {
     const char *slash = strrchr(path, '/');

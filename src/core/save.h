@@ -1,8 +1,9 @@
-/* save.h: write a file so that it is there as a whole or not at all.
+/* save.h: write a file so that it exists completely or not at all.
  *
- * For processes that may die at any moment and have no interpreter to help: system calls only. The bytes go to a file
- * without a name, which then takes the place of `path`; where the file system has no such files, to one with another name.
- * What is there and is no regular file (a pipe, a terminal) is written to directly.
+ * For processes that may die at any moment and have no interpreter to help. It uses system calls only. It writes the
+ * bytes to a file without a name, which then replaces `path`. Where the file system does not support that, it writes
+ * to a file with another name. If `path` exists and is not a regular file (a pipe, a terminal), it writes to it
+ * directly.
  *
  * Threading: no state of its own; async-signal-safe.
  */
@@ -12,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 0, or the errno of what could not be done. errno itself is left as it was. */
+/* Returns 0, or the errno of the step that failed. Does not change errno itself. */
 int hl_save(const char *path, const uint8_t *bytes, size_t length);
 
 #endif
