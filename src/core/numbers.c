@@ -12,7 +12,7 @@ static size_t power_of_two_from(size_t least)
     return power;
 }
 
-/* The greatest id of a table. The ledger may add to it meanwhile: what a snapshot names is below any value seen. */
+/* The highest id of a table. The ledger may add ids in the meantime. What a snapshot names is below any value seen. */
 static uint32_t greatest_id(const hl_table *table)
 {
     return __atomic_load_n(&table->used, __ATOMIC_RELAXED);
@@ -27,7 +27,8 @@ bool hl_numbering_open(hl_numbering *numbering, const hl_table *table, size_t *m
         numbering->numbers = hl_os_alloc(used + 1, sizeof *numbering->numbers);
         return numbering->numbers != NULL;
     }
-    /* Twice: a location and the one that represents its line may both need a place. Twice again: never full. */
+    /* Twice, because a location and the one that represents its line may both need a place. Twice again, so that it
+     * is never full. */
     numbering->mask = power_of_two_from(4 * *most) - 1;
     numbering->seed = hl_os_random();
     numbering->numbers = hl_os_alloc(numbering->mask + 1, sizeof *numbering->numbers);
@@ -62,7 +63,7 @@ hl_status hl_numbers_open(hl_numbers *numbers, const hl_book *const books[2], co
         most_lines += locations;
     }
     numbers->most = by_line ? most_lines : most_files;
-    /* Not zeroed: arrays for the worst case are mostly never touched. */
+    /* Not zeroed, because most of an array for the worst case is never touched. */
     numbers->files = hl_os_resize(NULL, most_files + 1, sizeof *numbers->files);
     numbers->lines = hl_os_resize(NULL, by_line ? most_lines + 1 : 0, sizeof *numbers->lines);
     if (numbers->files == NULL || numbers->lines == NULL)
@@ -85,7 +86,7 @@ void hl_numbers_close(hl_numbers *numbers)
     hl_os_free(numbers->lines);
 }
 
-/* The place that holds the file's number, or is to hold it. */
+/* The place that holds the file's number, or will hold it. */
 static uint32_t *find_file(hl_numbers *numbers, const hl_numbered_file *wanted)
 {
     const hl_finder *finder = &numbers->files_by_content;

@@ -1,8 +1,8 @@
 /* numbers.h: small numbers, counted from 1, for the files and lines that the rows of one or two snapshots name.
  *
- * Equal content, equal number, whatever the function and the book, so that an analysis adds up in plain arrays. A table
- * from location ids to numbers makes it one load for each frame; content is compared only where two books meet, once
- * for each file and line. Room for all that can come is obtained when the numbers are opened: numbering never fails.
+ * Equal content has an equal number, whatever the function and the book. So an analysis adds up in plain arrays. A
+ * table from location ids to numbers makes this one load for each frame. Content is compared only between two books,
+ * once for each file and line. Opening allocates room for everything that can come, so numbering never fails.
  *
  * Threading: belongs to one analysis; reads the books of immutable snapshots only.
  */
@@ -11,8 +11,8 @@
 
 #include "book.h"
 
-/* From the ids of one table to numbers; 0: none yet. Indexed by the id, or hashed where the table is far larger than
- * what the rows can name. */
+/* From the ids of one table to numbers; 0: no number yet. Indexed by the id, or hashed if the table is far larger
+ * than what the rows can name. */
 typedef struct {
     uint32_t *numbers;
     uint32_t *ids; /* NULL: not hashed */
@@ -20,7 +20,7 @@ typedef struct {
     uint64_t seed;
 } hl_numbering;
 
-/* Numbers found by the hash of their content, which the caller compares. Open addressing, never full. */
+/* Numbers found by the hash of their content, which the caller compares. Open addressing; never full. */
 typedef struct {
     uint32_t *numbers;
     size_t mask;
@@ -40,7 +40,7 @@ typedef struct {
 
 typedef struct {
     const hl_book *books[2]; /* the second is NULL when there is one book */
-    bool by_line;            /* locations get the number of their line, else that of their file */
+    bool by_line;            /* locations get the number of their line, otherwise that of their file */
     hl_numbering strings[2], locations[2];
     hl_finder files_by_content, lines_by_content;
     hl_numbered_file *files; /* from 1 on, like all numbers */
@@ -50,14 +50,14 @@ typedef struct {
     size_t most;   /* how many numbers there can be for locations */
 } hl_numbers;
 
-/* Number what `frames[i]` frames of books[i] can name. A failed opening is closed like any other. */
+/* Prepare numbers for all that `frames[i]` frames of books[i] can name. Close it even if opening failed. */
 hl_status hl_numbers_open(hl_numbers *numbers, const hl_book *const books[2], const size_t frames[2],
                           bool by_line) HL_MUST_USE;
 void hl_numbers_close(hl_numbers *numbers);
-/* Number a location of books[side] that has none yet. */
+/* Give a number to a location of books[side] that has none yet. */
 uint32_t hl_numbers_add(hl_numbers *numbers, int side, hl_location_id id);
 
-/* Room for `most` ids out of those in use in `table`; *most is lowered to what there is. */
+/* Room for `most` ids of those in use in `table`. *most is lowered to how many there are. */
 bool hl_numbering_open(hl_numbering *numbering, const hl_table *table, size_t *most) HL_MUST_USE;
 void hl_numbering_close(hl_numbering *numbering);
 bool hl_finder_open(hl_finder *finder, size_t most) HL_MUST_USE;

@@ -27,7 +27,7 @@ void hl_translation_close(hl_translation *work)
     hl_numbering_close(&work->stacks);
 }
 
-/* `held` says whether the caller has a reference to give back: a string that is found again has its holder already. */
+/* `held` says whether the caller has a reference to give back. A string that was known already has another holder. */
 static hl_status translate_string(hl_translation *work, hl_string_id from, hl_string_id *to, bool *held)
 {
     *held = false;
