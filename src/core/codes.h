@@ -1,8 +1,8 @@
 /* codes.h: what is known about running code: instruction -> location, until its code object dies.
  *
- * A code object's address comes back after it dies, and with it the addresses of its instructions. So everything learnt
- * from one is forgotten the moment its block is freed, and `generation` grows, to tell whoever remembers what an
- * instruction meant.
+ * After a code object dies, its address may come back, and with it the addresses of its instructions. So everything
+ * learnt from a code object is forgotten the moment its block is freed. `generation` grows, so that others who
+ * remember what an instruction meant can notice.
  *
  * Threading: the ledger's lock.
  */
@@ -28,7 +28,7 @@ typedef struct {
     uint32_t next; /* of the same code object */
 } hl_instruction;
 
-/* The last instructions asked for, each in the one place its address gives it. */
+/* The last instructions asked for, each in the one place that its address gives it. */
 typedef struct {
     uintptr_t instruction;
     hl_location_id location;
@@ -45,21 +45,21 @@ typedef struct {
 
 hl_status hl_codes_open(hl_codes *codes) HL_MUST_USE;
 void hl_codes_close(hl_codes *codes);
-/* Forget them all, of a book that is cleared too. */
+/* Forget all of them, when the book is cleared too. */
 void hl_codes_clear(hl_codes *codes);
 size_t hl_codes_memory(const hl_codes *codes);
 
-/* The location of an instruction, borrowed; 0 when it was not learnt. */
+/* The location of an instruction, borrowed; 0 if it was not learnt. */
 static inline hl_location_id hl_codes_location(const hl_codes *codes, uintptr_t instruction);
-/* 0 when the code object is not known. */
+/* 0 if the code object is not known. */
 hl_code_id hl_codes_find(const hl_codes *codes, uintptr_t address);
-/* Takes over the caller's references to the strings, whatever the answer. */
+/* Takes over the caller's references to the strings, whatever the result. */
 hl_status hl_codes_add(hl_codes *codes, hl_book *book, uintptr_t address, hl_string_id file, hl_string_id name,
                        hl_code_id *id) HL_MUST_USE;
-/* The location of `line` in the code object's file is that of `instruction` from now on; borrowed. */
+/* From now on, the location of `line` in the code object's file is that of `instruction`. The result is borrowed. */
 hl_status hl_codes_learn(hl_codes *codes, hl_book *book, hl_code_id code, uintptr_t instruction, uint32_t line,
                          hl_location_id *location) HL_MUST_USE;
-/* The block at `address` is freed; it may have been a code object. True: it was. */
+/* The block at `address` is freed. Returns whether it was a known code object. */
 bool hl_codes_forget(hl_codes *codes, hl_book *book, uintptr_t address);
 
 static inline hl_code *hl_codes_at(const hl_codes *codes, hl_code_id id)
@@ -72,7 +72,7 @@ static inline hl_recent *hl_codes_recent(const hl_codes *codes, uintptr_t instru
     return codes->recent + ((instruction * 0x9e3779b97f4a7c15u) >> (64 - HL_CODES_RECENT_LOG2));
 }
 
-/* The same as hl_codes_location, by search; the answer is remembered. */
+/* The same as hl_codes_location, by search. Remembers the result. */
 hl_location_id hl_codes_search(const hl_codes *codes, uintptr_t instruction);
 
 static inline hl_location_id hl_codes_location(const hl_codes *codes, uintptr_t instruction)

@@ -2,15 +2,15 @@
  *
  *     table = entry entry ...       entry = 1 form:4 length-1:3 | payload, no byte of which has its top bit set
  *
- * An entry covers 1 to 8 code units of two bytes. Lines are deltas to the entry before, starting at the first line of
- * the code object; an entry without a line changes nothing for those after it. The payload of the forms:
+ * An entry covers 1 to 8 code units of two bytes. Lines are deltas to the previous entry, starting at the first line
+ * of the code object. An entry without a line does not affect those after it. The payload of the forms:
  *
  *     0-9    one byte of columns, same line          13   svarint line delta, no columns
  *     10-12  two bytes of columns, line + form - 10  14   svarint line delta, then three varints
  *                                                    15   nothing: no line
  *
- * A varint has six bits a byte, the lowest first, and bit 6 set in all bytes but the last; an svarint has its sign in
- * the lowest bit.
+ * A varint has six bits per byte, the lowest first. Bit 6 is set in all bytes but the last. An svarint has its sign
+ * in the lowest bit.
  */
 
 #include "linetable.h"
@@ -19,7 +19,7 @@
 
 enum { FORM_ONE_LINE = 10, FORM_NO_COLUMNS = 13, FORM_LONG = 14, FORM_NONE = 15 };
 
-/* Read the svarint at `at`; false when it does not end before `end` or does not fit the compiler's int. */
+/* Read the svarint at `at`. Returns false if it does not end before `end` or does not fit the compiler's int. */
 static bool read_svarint(const uint8_t *at, const uint8_t *end, int64_t *value)
 {
     uint64_t bits = 0;
