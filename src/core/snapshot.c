@@ -4,8 +4,8 @@
 
 static _Atomic size_t bytes_alive;
 
-/* From this size on rows have pages of their own: a million of them would fault in page by page, which takes longer
- * than to fill them. */
+/* From this size on, rows have their own pages. A million rows would otherwise fault in page by page, which takes
+ * longer than filling them. */
 enum { OWN_PAGES_FROM = 4 << 20 };
 
 static size_t bytes_of_pages(size_t room)

@@ -1,7 +1,7 @@
 /* snapshot.h: an immutable copy of the sites with their counts.
  *
- * Taking one costs O(sites), never O(blocks); the names stay in the book, which the snapshot holds and pins. Every
- * analysis (group.h, filter.h) reads a snapshot and nothing else.
+ * Taking a snapshot costs O(sites), never O(blocks). The names stay in the book, which the snapshot holds and pins.
+ * Every analysis (group.h, filter.h) reads a snapshot and nothing else.
  *
  * Invariants: bytes = sum of size x live, blocks = sum of live over the rows.
  *
@@ -16,37 +16,39 @@
 typedef enum {
     HL_LIVE,      /* those alive now */
     HL_PEAK,      /* those that were alive at the peak */
-    HL_ALLOCATED, /* all that were entered, alive or not; those of reclaimed sites are missing (sites.h) */
-    HL_MOMENTS    /* how many there are */
+    HL_ALLOCATED, /* all that were entered, alive or not. Those of reclaimed sites are missing (sites.h) */
+    HL_MOMENTS    /* number of moments */
 } hl_moment;
 
 typedef struct {
     uint64_t size;           /* bytes of each block */
-    uint64_t live;           /* blocks alive; those that hl_moment says in a snapshot of the ledger */
+    uint64_t live;           /* blocks alive; in a snapshot of the ledger, those of its hl_moment */
     uint64_t allocated : 56; /* blocks entered since start, the dead included */
-    uint64_t origin : 8;     /* whose ledger entered them: an index into the snapshot's origins */
+    uint64_t origin : 8;     /* the ledger that entered them: an index into the snapshot's origins */
     hl_stack_id stack;
     uint32_t domain;
 } hl_row;
 
-/* The line of ledgers that rows come from, oldest first: a forked child goes on with a copy of its parent's ledger, under
- * a name of its own. What comes from the last is the process's own, the rest is inherited. A snapshot that was not taken
- * from a ledger has none. Beyond the room a child takes its parent's place, and with it what the parent entered. */
+/* The line of ledgers that rows come from, oldest first. A forked child continues with a copy of its parent's ledger,
+ * under a new name. Rows of the last ledger are the process's own. The rest is inherited. A snapshot that was not
+ * taken from a ledger has no origins. If there is no room, a child takes its parent's place, and with it what the
+ * parent entered. */
 enum { HL_MOST_ORIGINS = 32 };
 typedef struct {
     uint32_t count;
-    uint32_t forks;                /* children the last has made: they may hold copies of what it entered */
+    uint32_t forks; /* children that the last ledger has forked: they may hold copies of what it entered */
     uint64_t ids[HL_MOST_ORIGINS]; /* drawn at random */
 } hl_origins;
 
-/* What a row adds to the sums of any analysis at most: its bytes, or blocks if they have none, for each frame. All the
- * weights of a snapshot must add up to HL_MOST_WEIGHT at most; then no sum of sizes or of blocks is greater. */
+/* The most that a row adds to the sums of any analysis: its bytes, or blocks if they have none, for each frame. All
+ * weights of a snapshot must add up to at most HL_MOST_WEIGHT. Then no sum of sizes or of blocks is greater. */
 #define HL_MOST_WEIGHT INT64_MAX
 static inline unsigned __int128 hl_row_weight(const hl_row *row, uint32_t depth)
 {
     unsigned __int128 bytes = (unsigned __int128)(row->size > 0 ? row->size : 1) * row->live;
     if (bytes > HL_MOST_WEIGHT)
-        bytes = (unsigned __int128)HL_MOST_WEIGHT + 1; /* too much is enough: sums of weights do not wrap */
+        bytes =
+            (unsigned __int128)HL_MOST_WEIGHT + 1; /* the exact excess does not matter; sums of weights do not wrap */
     return bytes * (depth > 0 ? depth : 1);
 }
 
@@ -67,21 +69,21 @@ struct hl_snapshot {
     hl_row *rows;
 };
 
-/* An empty snapshot with room for `rows` rows, holding `book`; the caller fills rows[0..row_count) and then calls
+/* An empty snapshot with room for `rows` rows, which holds `book`. The caller fills rows[0..row_count) and then calls
  * hl_snapshot_seal, which computes the totals. */
 hl_status hl_snapshot_new(hl_book *book, size_t rows, hl_snapshot **snapshot) HL_MUST_USE;
 void hl_snapshot_seal(hl_snapshot *snapshot, size_t row_count);
-/* The same for a caller who has added the totals up. */
+/* The same for a caller that has added up the totals. */
 void hl_snapshot_seal_summed(hl_snapshot *snapshot, size_t row_count, uint64_t blocks, uint64_t bytes);
-/* The same with the book and the pin of `source`: for rows that name nothing but what `source` names. */
+/* The same with the book and the pin of `source`, for rows that name only what `source` names. */
 hl_status hl_snapshot_derive(const hl_snapshot *source, size_t rows, hl_snapshot **snapshot) HL_MUST_USE;
 hl_snapshot *hl_snapshot_hold(hl_snapshot *snapshot);
 void hl_snapshot_drop(hl_snapshot *snapshot);
-/* The same in two steps, for a caller that holds the ledger's lock and must not call the C library: put the snapshot on a
- * list, if nobody holds it any more; and free what is on the list. */
+/* The same in two steps, for a caller that holds the ledger's lock and must not call the C library. The first puts
+ * the snapshot on a list if nobody holds it any more. The second frees what is on the list. */
 void hl_snapshot_drop_later(hl_snapshot *snapshot, hl_snapshot **list);
 void hl_snapshot_free_all(hl_snapshot *list);
-/* Bytes of the rows of all snapshots alive in the process. */
+/* Bytes of the rows of all snapshots in the process. */
 size_t hl_snapshot_memory(void);
 
 #endif
