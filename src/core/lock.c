@@ -2,12 +2,12 @@
 
 #include "lock.h"
 
-/* How long a hook waits for a fork: longer than most forks take, and short enough for a host whose fork handler waits for
- * that very thread. Whoever has waited in vain is the last to do so in this fork. */
+/* How long a hook waits for a fork: longer than most forks take, and short enough for a host whose fork handler waits
+ * for this thread. After one thread has waited in vain, no other thread begins to wait in this fork. */
 enum { PATIENCE = 100 /* milliseconds */ };
 
 __thread bool hl_lock_forks_here;
-static _Atomic bool out_of_patience; /* in the fork that goes on now */
+static _Atomic bool out_of_patience; /* in the current fork */
 
 static void sleep_until_forked(hl_lock *lock)
 {
@@ -29,7 +29,7 @@ static bool outwait_fork(hl_lock *lock)
     return false;
 }
 
-/* False: held over a fork, for longer than `patient` callers wait. */
+/* Returns false if the lock is held during a fork, for longer than `patient` callers wait. */
 static bool contend(hl_lock *lock, bool patient)
 {
     if (hl_lock_forks_here)
@@ -46,7 +46,7 @@ static bool contend(hl_lock *lock, bool patient)
         } else if (atomic_compare_exchange_strong_explicit(&lock->word, &seen, HL_LOCK_CONTENDED, memory_order_acquire,
                                                            memory_order_relaxed)) {
             if (seen == HL_LOCK_FREE)
-                return true; /* with a wake too many when it is given, as others may sleep */
+                return true; /* this may cause one wake too many later, because others may sleep */
             seen = HL_LOCK_CONTENDED;
         }
     }

@@ -64,7 +64,7 @@ void hl_missed_settle(hl_missed *missed, hl_ledger *ledger)
     hl_departure_place *places = atomic_load(&missed->places);
     for (uint32_t i = 0; i < count; i++) {
         if (!atomic_load(&places[i].noted))
-            continue; /* done, or not filled yet: then its block is not freed yet either */
+            continue; /* done, or not filled yet; in the second case its block is not freed yet either */
         settle_one(ledger, &places[i].departure);
         atomic_store(&places[i].noted, false);
         missed->settled++;
