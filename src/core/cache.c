@@ -2,8 +2,8 @@
 
 #include "cache.h"
 
-/* From 2,048 places, 128 KB, to half a million, each step four times the one before; from 2 MB on it is far away. With a
- * frame limit of 1, where spots answer for all but new sites, it is smaller, and stays so. */
+/* From 2,048 places (128 KB) to half a million, each step four times the previous one. From 2 MB on it is far away.
+ * With a frame limit of 1, spots answer for all sites but new ones. Then the cache is smaller, and stays so. */
 enum { SMALL = 8, SMALLEST = 11, STEP = 2, FAR = 15, LARGEST = 19 };
 
 static size_t bytes_of(uint32_t log2)
@@ -55,7 +55,7 @@ void hl_cache_miss(hl_cache *cache, size_t sites)
 void hl_cache_shrink(hl_cache *cache, size_t sites)
 {
     uint32_t log2 = cache->log2;
-    while (log2 > SMALLEST && sites <= (size_t)1 << log2 >> (STEP + 1)) /* it has room for twice as many then */
+    while (log2 > SMALLEST && sites <= (size_t)1 << log2 >> (STEP + 1)) /* then it still has room for twice as many */
         log2 -= STEP;
     if (log2 != cache->log2)
         resize(cache, log2);

@@ -1,18 +1,18 @@
 /* cache.h: from a stack and a size to the site, without a search.
  *
- * A key (locations, size, domain) has one place, a cache line with room for two; the last comers have it. A hit compares
- * the locations with those of the site's stack, unless the key is of the same version as last time, so it is exact; an
- * entry is void when its site was reclaimed (`life`).
+ * A key (locations, size, domain) has one place: a cache line with room for two entries, which go to the last comers.
+ * A hit compares the locations with those of the site's stack, unless the key has the same version as last time. So
+ * it is exact. An entry is void if its site was reclaimed (`life`).
  *
- * Spots (spots.h) answer before it is asked, nearly always.
+ * Spots (spots.h) are asked first, and nearly always know the site.
  *
- * Once there are so many sites that the cache's places are far away for the processor, a guess comes first: the site that
- * came after the last one, the last time (hl_ledger_guess). It is compared like any other.
+ * With very many sites, the cache's places are far away for the processor. Then a guess comes first: the site that
+ * followed the last one, the last time (hl_ledger_guess). It is compared like any other.
  *
- * The cache of stacks grows where there are more sites than places and it is the worse for it: sites that it could have
- * known are asked for and not found. Most programs have their sites from imports, and never ask again. A larger cache
- * begins empty: filling it again is spread over the misses to come, where moving the entries would be a pause. So does
- * the smaller one when most sites are gone.
+ * The cache of stacks grows if there are more sites than places and the cache suffers from it: it is asked for sites
+ * that it could have known, and does not find them. Most programs have their sites from imports and never ask again.
+ * A larger cache begins empty: refilling it is spread over the misses to come, and moving the entries would be a
+ * pause. A smaller cache, when most sites are gone, begins empty too.
  *
  * Threading: the ledger's lock.
  */
@@ -31,15 +31,15 @@ typedef struct {
     uint32_t domain;
     uint64_t size;
     uint64_t stack_hash; /* of the locations: see hl_book_stack_hashed */
-    uint64_t version;    /* equal versions, equal locations; 0: it was not looked for in the cache */
+    uint64_t version;    /* equal versions mean equal locations; 0: it was not looked up in the cache */
 } hl_key;
 
 typedef struct {
     uint64_t hash;    /* 0: empty */
-    uint64_t version; /* of the key that was last found equal: its locations need not be compared again */
+    uint64_t version; /* of the key that was last found equal; its locations need not be compared again */
     hl_site_id site;
     uint32_t life;
-    uint64_t stack; /* of the site, so that it need not be looked up: see hl_cache_stack */
+    uint64_t stack; /* of the site, to save a lookup: see hl_cache_stack */
 } hl_cache_entry;
 
 enum { HL_CACHE_WAYS = 2 };
@@ -47,8 +47,8 @@ enum { HL_CACHE_WAYS = 2 };
 typedef struct {
     hl_cache_entry *entries;
     uint32_t log2;     /* of the number of places */
-    uint32_t largest;  /* it may become */
-    uint32_t missed;   /* how often a site was there and not found, since the cache has this size */
+    uint32_t largest;  /* the highest log2 allowed */
+    uint32_t missed;   /* how often an existing site was not found, since the cache has this size */
     bool far;          /* it has outgrown the processor's nearer caches */
     hl_site_id last;   /* the site that was found last; 0: none */
     hl_stack_id stack; /* of the key of this `version` */
@@ -60,14 +60,15 @@ hl_status hl_cache_open(hl_cache *cache, bool small) HL_MUST_USE;
 void hl_cache_close(hl_cache *cache);
 void hl_cache_clear(hl_cache *cache);
 size_t hl_cache_memory(const hl_cache *cache);
-/* One of `sites` sites was not found, though it is not new: grow if it is time, as far as memory can be had. */
+/* An existing site, one of `sites`, was not found. Grow if it is time and memory is available. */
 void hl_cache_miss(hl_cache *cache, size_t sites);
-/* There are only `sites` sites any more: a cache that is far too large for them gives its memory back, and begins empty. */
+/* Only `sites` sites are left. A cache that is far too large for them gives its memory back and begins empty. */
 void hl_cache_shrink(hl_cache *cache, size_t sites);
 
 static inline uint64_t hl_cache_hash(const hl_key *key)
 {
-    /* The last product separates what differs in the lowest bit, which is then set: hashes of neighbouring lines. */
+    /* The last product separates hashes that differ only in the lowest bit, which is then set: hashes of neighbouring
+     * lines. */
     return ((key->stack_hash + (key->size ^ (uint64_t)key->domain << 40) * 0xd6e8feb86659fd93u) * 0x9e3779b97f4a7c15u) |
            1;
 }
@@ -77,13 +78,13 @@ static inline hl_cache_entry *hl_cache_place(const hl_cache *cache, uint64_t has
     return cache->entries + HL_CACHE_WAYS * (hash >> (64 - cache->log2));
 }
 
-/* The depth in the upper 16 bits; in the lower 48 the only location there is, or the address of several. */
+/* The depth in the upper 16 bits. In the lower 48 bits the only location, or the address of several. */
 static inline uint64_t hl_cache_stack(const hl_location_id *locations, uint32_t depth)
 {
     return (uint64_t)depth << 48 | (depth == 1 ? (uint64_t)*locations : (uint64_t)(uintptr_t)locations);
 }
 
-/* Is this the stack of the key? */
+/* Whether this is the stack of the key. */
 static inline bool hl_cache_same_stack(uint64_t stack, const hl_key *key)
 {
     if (key->depth == 1)
@@ -92,7 +93,7 @@ static inline bool hl_cache_same_stack(uint64_t stack, const hl_key *key)
     return stack >> 48 == key->depth && memcmp(locations, key->locations, key->depth * sizeof *locations) == 0;
 }
 
-/* The entry of a key; NULL: none, or one that is void. */
+/* The entry of a key; NULL if there is none or it is void. */
 static inline const hl_cache_entry *hl_cache_find(const hl_cache *cache, const hl_sites *sites, const hl_key *key)
 {
     uint64_t hash = hl_cache_hash(key);
