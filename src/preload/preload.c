@@ -1,9 +1,10 @@
-/* preload.c: the library that `heapledger run` has the dynamic linker load into every process of the program.
+/* preload.c: the library that `heapledger run` makes the dynamic linker load into every process of the program.
  *
- * It stands aside from the other folders and knows nothing of them but one name. In a process whose interpreter is the one that
- * this package was built for, it loads the extension module from the folder it is in itself, by its full path, and lets it
- * start tracing before main(): the later import finds the module loaded, with its tracer running. In any other
- * process (another version, another build, no Python at all, a program with more rights than its caller) it does nothing.
+ * It is separate from the other folders and uses none of them. It knows two names: the file of the extension module,
+ * and the function that starts tracing. In a process whose interpreter is the one that this package was built for, it
+ * loads the extension module from its own folder, by its full path, and starts tracing before main(). A later import
+ * finds the module loaded, with its tracer running. In any other process (another version, another build, no Python
+ * at all, a program with more rights than its caller) it does nothing.
  *
  * Threading: the constructor runs before main(), when there is one thread.
  */
@@ -14,13 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Symbols of the interpreter, looked up by name: this library must load where there are none. */
+/* Symbols of the interpreter are looked up by name, because this library must load where they do not exist. */
 static bool is_our_interpreter(void)
 {
-    const unsigned long *version = dlsym(RTLD_DEFAULT, "Py_Version"); /* there is none before 3.11 */
+    const unsigned long *version = dlsym(RTLD_DEFAULT, "Py_Version"); /* does not exist before 3.11 */
     if (version == NULL || *version >> 16 != HL_PYTHON_VERSION)
         return false;
-    /* Builds whose insides are laid out differently: without the GIL, and with checks for debugging. */
+    /* Builds with a different internal layout: without the GIL, or with checks for debugging. */
     const char *(*describe)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "Py_GetVersion");
     return describe != NULL && strstr(describe(), "free-threading") == NULL &&
            dlsym(RTLD_DEFAULT, "_Py_NegativeRefcount") == NULL;
@@ -46,5 +47,5 @@ static __attribute__((constructor)) void begin(void)
     if (start != NULL)
         start();
     else
-        (void)dlerror(); /* nobody else is to hear of it */
+        (void)dlerror(); /* clear the error, so that nobody else sees it */
 }
