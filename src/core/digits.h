@@ -9,7 +9,7 @@
 
 enum { HL_DIGITS_ROOM = 65 };
 
-/* Write the number in base 2 to 16 and a terminator; answers where the terminator is. */
+/* Write the number in base 2 to 16 and a terminator. Returns the place of the terminator. */
 static inline char *hl_digits(char *at, uint64_t number, unsigned base)
 {
     char digits[HL_DIGITS_ROOM];
