@@ -5,10 +5,10 @@ the standard library's module; ``take_peak_snapshot``, ``take_allocation_snapsho
 ``trace``, ``track_leaks``, ``allocated``, ``install``, ``uninstall``, ``memory``, ``lost_records``,
 ``SnapshotFormatError`` and ``get_include`` are additions.
 
-``Filter(False, heapledger.__file__)`` must hide all that this package allocates, so what the ledger's own functions
-allocate is not entered at all: the C code brackets itself, the few Python functions that run later enter ``_OwnWork``,
-and the package's other files are imported here, before anything can be traced. (Where tracing began with the process,
-importing this package is in the ledger like any other import.)
+``Filter(False, heapledger.__file__)`` must hide all that this package allocates, so what our functions allocate does
+not count: functions in C say so themselves, functions in Python are known by their folder (``docs/design.md``, "Our own
+work"). The package's other files are imported here, before anything can be traced. If tracing began with the process,
+importing this package counts like any other import.
 
 PYTEST_DONT_REWRITE: where tracemalloc was imported first in an enabled environment, so was this package, and pytest
 would warn that it cannot rewrite its assertions any more.
@@ -17,6 +17,7 @@ would warn that it cannot rewrite its assertions any more.
 import linecache  # noqa: F401 - part of the interface: tests replace tracemalloc.linecache.getline
 import os as _os
 import os.path as _path
+import sys as _sys
 from collections.abc import Sequence as _Sequence
 
 try:
@@ -57,6 +58,9 @@ from heapledger._ledger import (
     take_peak_snapshot,
     take_snapshot,
 )
+
+# As code objects say it, which need not be what __file__ says.
+_ledger._add_own_folder(_sys._getframe().f_code.co_filename.rpartition("__init__")[0])
 
 _Sequence.register(Traceback)
 _Sequence.register(_Traces)

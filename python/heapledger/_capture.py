@@ -5,7 +5,7 @@ analysed like any other. A capture comes from ``take_capture``, ``Capture.load``
 """
 
 from heapledger import _files, _metadata
-from heapledger._ledger import _make_capture, _merge_captures, _OwnWork
+from heapledger._ledger import _make_capture, _merge_captures
 
 
 class Capture:
@@ -17,54 +17,47 @@ class Capture:
         raise TypeError("a Capture comes from take_capture(), Capture.load() or Capture.merge()")
 
     def __repr__(self):
-        with _OwnWork():
-            return f"<heapledger.Capture of {', '.join(self.moments)}>"
+        return f"<heapledger.Capture of {', '.join(self.moments)}>"
 
     @property
     def moments(self):
         """The names of the moments that there are, such as ("live", "peak", "allocated")."""
-        with _OwnWork():
-            return tuple([name for name in _metadata.MOMENTS if getattr(self, name) is not None])
+        return tuple(name for name in _metadata.MOMENTS if getattr(self, name) is not None)
 
     @property
     def metadata(self):
         """The metadata of its first snapshot."""
-        with _OwnWork():
-            return getattr(self, self.moments[0]).metadata
+        return getattr(self, self.moments[0]).metadata
 
     def dump(self, filename):
         """Write all of it into one .hlsnap file."""
-        with _OwnWork():
-            _files.write(encode(self), filename)
+        _files.write(encode(self), filename)
 
     def select(self, *moments):
         """The capture with these moments only."""
-        with _OwnWork():
-            snapshots = {name: getattr(self, name, None) for name in moments}
-            for name, snapshot in snapshots.items():
-                if name not in _metadata.MOMENTS or snapshot is None:
-                    raise ValueError(f"there is no moment {name!r}; there are {', '.join(self.moments)}")
-            if not snapshots:
-                raise ValueError("a capture has one moment at least")
-            return _of(snapshots)
+        snapshots = {name: getattr(self, name, None) for name in moments}
+        for name, snapshot in snapshots.items():
+            if name not in _metadata.MOMENTS or snapshot is None:
+                raise ValueError(f"there is no moment {name!r}; there are {', '.join(self.moments)}")
+        if not snapshots:
+            raise ValueError("a capture has one moment at least")
+        return _of(snapshots)
 
     @staticmethod
     def load(filename):
         """Read a file that this package or the standard library has written."""
-        with _OwnWork():
-            return _of(_files.load_all(filename))
+        return _of(_files.load_all(filename))
 
     @staticmethod
     def merge(captures):
         """Add up the captures of many processes, moment by moment; a moment that one of them lacks is left out."""
-        with _OwnWork():
-            if isinstance(captures, (list, tuple)):
-                sums = _merge_captures([_snapshots(capture) for capture in captures])
-            else:
-                sums = _merge_captures(map(_snapshots, captures))
-            if sums == (None, None, None):
-                raise ValueError("the captures have no moment in common")
-            return _make_capture(*sums)
+        if isinstance(captures, (list, tuple)):
+            sums = _merge_captures([_snapshots(capture) for capture in captures])
+        else:
+            sums = _merge_captures(map(_snapshots, captures))
+        if sums == (None, None, None):
+            raise ValueError("the captures have no moment in common")
+        return _make_capture(*sums)
 
 
 Capture.__module__ = "heapledger"
@@ -72,24 +65,20 @@ Capture.__module__ = "heapledger"
 
 def encode(capture):
     """The bytes that Capture.dump writes."""
-    with _OwnWork():
-        return _files.encode_all([getattr(capture, name) for name in capture.moments])
+    return _files.encode_all([getattr(capture, name) for name in capture.moments])
 
 
 def decode(data, filename):
     """Capture.load for the bytes of a file, whose name is only for the error."""
-    with _OwnWork():
-        return _of(_files.decode_all(data, filename))
+    return _of(_files.decode_all(data, filename))
 
 
 def _of(snapshots):
     """A Capture of {moment: snapshot}."""
-    with _OwnWork():
-        return _make_capture(*[snapshots.get(name) for name in _metadata.MOMENTS])
+    return _make_capture(*[snapshots.get(name) for name in _metadata.MOMENTS])
 
 
 def _snapshots(capture):
-    with _OwnWork():
-        if not isinstance(capture, Capture):
-            raise TypeError(f"captures must be Capture objects, not {type(capture).__name__}")
-        return capture.live, capture.peak, capture.allocated
+    if not isinstance(capture, Capture):
+        raise TypeError(f"captures must be Capture objects, not {type(capture).__name__}")
+    return capture.live, capture.peak, capture.allocated

@@ -26,7 +26,6 @@ from heapledger._ledger import (
     _file_snapshot,
     _file_totals,
     _file_write,
-    _OwnWork,
     _snapshot_facts,
     _Traces,
 )
@@ -61,146 +60,138 @@ SnapshotFormatError.__module__ = "heapledger"
 
 def _follow(path):
     """The file that a symbolic link leads to, which need not be there; None for what only the kernel can follow."""
-    with _OwnWork():
-        for _ in range(40):
-            if os.fsencode(path).startswith((b"/proc/", b"/dev/fd/")):
-                return None
-            try:
-                target = os.readlink(path)
-            except OSError:
-                return path
-            path = os.path.join(os.path.dirname(path), target)
-        return None
+    for _ in range(40):
+        if os.fsencode(path).startswith((b"/proc/", b"/dev/fd/")):
+            return None
+        try:
+            target = os.readlink(path)
+        except OSError:
+            return path
+        path = os.path.join(os.path.dirname(path), target)
+    return None
 
 
 def _find_place(filename):
     """(path, status of the file that is there or None), or None where a file can only be written directly."""
-    with _OwnWork():
+    try:
+        path = _follow(os.fspath(filename))
+        if path is None:
+            return None
         try:
-            path = _follow(os.fspath(filename))
-            if path is None:
-                return None
-            try:
-                there = os.stat(path)
-            except FileNotFoundError:
-                return path, None
-            if not stat.S_ISREG(there.st_mode):
-                return None
-            # Whether the file may be written is the file's to say; its folder alone would allow to replace it.
-            os.close(os.open(path, os.O_WRONLY | os.O_CLOEXEC))
-            return path, there
-        except (OSError, TypeError, ValueError):
-            return None  # open() will say it in its own words
+            there = os.stat(path)
+        except FileNotFoundError:
+            return path, None
+        if not stat.S_ISREG(there.st_mode):
+            return None
+        # Whether the file may be written is the file's to say; its folder alone would allow to replace it.
+        os.close(os.open(path, os.O_WRONLY | os.O_CLOEXEC))
+        return path, there
+    except (OSError, TypeError, ValueError):
+        return None  # open() will say it in its own words
 
 
 def _take_rights(descriptor, there):
     """Give a new file the owner, group and permissions of the old one, as far as we may, and no others."""
-    with _OwnWork():
-        mode = there.st_mode & 0o777
+    mode = there.st_mode & 0o777
+    try:
+        os.fchown(descriptor, there.st_uid, there.st_gid)
+    except OSError:
         try:
-            os.fchown(descriptor, there.st_uid, there.st_gid)
+            os.fchown(descriptor, -1, there.st_gid)  # somebody else's file becomes ours
         except OSError:
-            try:
-                os.fchown(descriptor, -1, there.st_gid)  # somebody else's file becomes ours
-            except OSError:
-                mode &= ~0o070  # what its group may, ours may not
-        os.fchmod(descriptor, mode)
+            mode &= ~0o070  # what its group may, ours may not
+    os.fchmod(descriptor, mode)
 
 
 def _fill(file, write, there):
-    with _OwnWork():
-        if there is not None:
-            _take_rights(file.fileno(), there)
-        write(file)
-        file.flush()
-        os.fsync(file.fileno())
+    if there is not None:
+        _take_rights(file.fileno(), there)
+    write(file)
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def _fill_nameless(folder, other, write, there):
     """Write a file without a name, which is gone should this process die, then name it. False: not possible here."""
-    with _OwnWork():
+    try:
+        descriptor = os.open(".", os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666, dir_fd=folder)
+    except OSError:
+        return False
+    with open(descriptor, "wb") as file:
+        _fill(file, write, there)
         try:
-            descriptor = os.open(".", os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666, dir_fd=folder)
+            os.link(f"/proc/self/fd/{descriptor}", other, dst_dir_fd=folder, follow_symlinks=True)
         except OSError:
             return False
-        with open(descriptor, "wb") as file:
-            _fill(file, write, there)
-            try:
-                os.link(f"/proc/self/fd/{descriptor}", other, dst_dir_fd=folder, follow_symlinks=True)
-            except OSError:
-                return False
-        return True
+    return True
 
 
 def _replace(folder, name, there, write):
     """Write a file and put it in the place of `name`."""
-    with _OwnWork():
-        other = f".heapledger-{os.getpid()}-{os.urandom(6).hex()}.tmp"
+    other = f".heapledger-{os.getpid()}-{os.urandom(6).hex()}.tmp"
+    try:
+        if not _fill_nameless(folder, other, write, there):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            with open(os.open(other, flags, 0o666, dir_fd=folder), "wb") as file:
+                _fill(file, write, there)
+        os.replace(other, name, src_dir_fd=folder, dst_dir_fd=folder)
         try:
-            if not _fill_nameless(folder, other, write, there):
-                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-                with open(os.open(other, flags, 0o666, dir_fd=folder), "wb") as file:
-                    _fill(file, write, there)
-            os.replace(other, name, src_dir_fd=folder, dst_dir_fd=folder)
-            try:
-                os.fsync(folder)
-            except OSError as error:
-                if error.errno not in _NOT_POSSIBLE:
-                    raise
-        except BaseException:
-            try:
-                os.unlink(other, dir_fd=folder)
-            except OSError:
-                pass  # it has never had this name, or has it no longer
-            raise
+            os.fsync(folder)
+        except OSError as error:
+            if error.errno not in _NOT_POSSIBLE:
+                raise
+    except BaseException:
+        try:
+            os.unlink(other, dir_fd=folder)
+        except OSError:
+            pass  # it has never had this name, or has it no longer
+        raise
 
 
 def _overwrite(path, write):
     """Write into the file that is there. It is as it was if there is no room."""
-    with _OwnWork():
-        buffer = BytesIO()
-        write(buffer)
-        content = buffer.getbuffer()
-        with open(os.open(path, os.O_WRONLY | os.O_CLOEXEC), "wb") as file:
-            length = os.fstat(file.fileno()).st_size
-            try:
-                os.posix_fallocate(file.fileno(), 0, len(content))
-            except OSError as error:
-                if error.errno not in _NOT_POSSIBLE:
-                    os.ftruncate(file.fileno(), length)
-                    raise
-            file.write(content)
-            file.truncate()
-            file.flush()
-            os.fsync(file.fileno())
+    buffer = BytesIO()
+    write(buffer)
+    content = buffer.getbuffer()
+    with open(os.open(path, os.O_WRONLY | os.O_CLOEXEC), "wb") as file:
+        length = os.fstat(file.fileno()).st_size
+        try:
+            os.posix_fallocate(file.fileno(), 0, len(content))
+        except OSError as error:
+            if error.errno not in _NOT_POSSIBLE:
+                os.ftruncate(file.fileno(), length)
+                raise
+        file.write(content)
+        file.truncate()
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _write_file(filename, write):
     """Call write(file) for a file that takes its place when it is complete, where that can be."""
-    with _OwnWork():
-        place = _find_place(filename)
-        if place is not None:
-            path, there = place
+    place = _find_place(filename)
+    if place is not None:
+        path, there = place
+        try:
+            folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError:
+            folder = None
+        try:
             try:
-                folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            except OSError:
-                folder = None
-            try:
-                try:
-                    if folder is not None:
-                        return _replace(folder, os.path.basename(path), there, write)
-                except OSError as error:
-                    if error.errno not in _NOT_REPLACEABLE:
-                        raise
-                if there is not None:
-                    return _overwrite(path, write)
-            except OSError as error:
-                raise OSError(error.errno, error.strerror, os.fspath(filename)) from None
-            finally:
                 if folder is not None:
-                    os.close(folder)
-        with open(filename, "wb") as file:
-            write(file)
+                    return _replace(folder, os.path.basename(path), there, write)
+            except OSError as error:
+                if error.errno not in _NOT_REPLACEABLE:
+                    raise
+            if there is not None:
+                return _overwrite(path, write)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, os.fspath(filename)) from None
+        finally:
+            if folder is not None:
+                os.close(folder)
+    with open(filename, "wb") as file:
+        write(file)
 
 
 # Snapshots to bytes
@@ -208,97 +199,72 @@ def _write_file(filename, write):
 
 def _encode_attributes(attributes):
     """{name: encoded value}; what cannot be saved is refused."""
-    with _OwnWork():
-        encoded = {}
-        for name, value in attributes.items():
-            if type(name) is not str:
-                raise TypeError(f"attribute {_plain.describe(name)}: a name that is not a str can't be saved")
-            encoded[name] = _plain.encode(value, f"attribute {_plain.describe(name)}", 1)  # level 0 is the dict of all
-        return encoded
+    encoded = {}
+    for name, value in attributes.items():
+        if type(name) is not str:
+            raise TypeError(f"attribute {_plain.describe(name)}: a name that is not a str can't be saved")
+        encoded[name] = _plain.encode(value, f"attribute {_plain.describe(name)}", 1)  # level 0 is the dict of all
+    return encoded
 
 
 def _to_hlsnap(snapshot, traces, limit, encoded, others=()):
     """The bytes of a file with a snapshot, and with traces of other moments that share its names."""
-    with _OwnWork():
-        is_number = type(limit) is int and 0 <= limit < 2**32
-        native, native_limit, totals = _file_prepare(traces, limit if is_number else 0)
-        if is_number and limit == native_limit:
-            del encoded["traceback_limit"]
-        sections = []
-        metadata = _metadata.section(_snapshot_facts(snapshot))
-        if metadata is not None:
-            sections.append((_METADATA, metadata))
-        if encoded:
-            sections.append((_ATTRIBUTES, _plain.join(encoded)))
-        if totals is not None:
-            sections.append((_TOTALS, totals))
-        return _file_write((native, *others), tuple(sections))
+    is_number = type(limit) is int and 0 <= limit < 2**32
+    native, native_limit, totals = _file_prepare(traces, limit if is_number else 0)
+    if is_number and limit == native_limit:
+        del encoded["traceback_limit"]
+    sections = []
+    metadata = _metadata.section(_snapshot_facts(snapshot))
+    if metadata is not None:
+        sections.append((_METADATA, metadata))
+    if encoded:
+        sections.append((_ATTRIBUTES, _plain.join(encoded)))
+    if totals is not None:
+        sections.append((_TOTALS, totals))
+    return _file_write((native, *others), tuple(sections))
 
 
 def _what_to_save(snapshot):
     """(traces, attributes, the same encoded); what cannot be saved is refused."""
-    with _OwnWork():
-        traces = snapshot.traces
-        attributes = {**vars(snapshot), "traceback_limit": snapshot.traceback_limit}
-        attributes.pop("traces", None)
-        encoded = _encode_attributes(attributes)
-        if isinstance(traces, _Traces) and vars(traces):
-            raise TypeError("attributes of a snapshot's traces can't be saved")
-        return traces, attributes, encoded
+    traces = snapshot.traces
+    attributes = {**vars(snapshot), "traceback_limit": snapshot.traceback_limit}
+    attributes.pop("traces", None)
+    encoded = _encode_attributes(attributes)
+    if isinstance(traces, _Traces) and vars(traces):
+        raise TypeError("attributes of a snapshot's traces can't be saved")
+    return traces, attributes, encoded
 
 
 def encode_all(snapshots):
     """The bytes of one .hlsnap file with snapshots of different moments that share their names."""
-    with _OwnWork():
-        traces, attributes, encoded = _what_to_save(snapshots[0])
-        others = []
-        for snapshot in snapshots[1:]:
-            if set(vars(snapshot)) != {"traces", "traceback_limit"}:
-                raise TypeError("only the first snapshot of a file can have attributes of its own")
-            others.append(snapshot.traces)
-        return _to_hlsnap(snapshots[0], traces, attributes["traceback_limit"], encoded, others)
+    traces, attributes, encoded = _what_to_save(snapshots[0])
+    others = []
+    for snapshot in snapshots[1:]:
+        if set(vars(snapshot)) != {"traces", "traceback_limit"}:
+            raise TypeError("only the first snapshot of a file can have attributes of its own")
+        others.append(snapshot.traces)
+    return _to_hlsnap(snapshots[0], traces, attributes["traceback_limit"], encoded, others)
 
 
 def write(content, filename):
     """Write these bytes into a file."""
-    with _OwnWork():
-        _write_file(filename, _Content(content))
+    _write_file(filename, lambda file: file.write(content))
 
 
 def dump(snapshot, filename, format):
     """Write the snapshot into a file. What cannot be saved is refused before anything is written."""
-    with _OwnWork():
-        if format is None:
-            format = "tracemalloc" if _swap.is_installed() else "hlsnap"
-        elif format not in _FORMATS:
-            raise ValueError(f"unknown format: {format!r}; it is 'hlsnap' or 'tracemalloc'")
-        traces, attributes, encoded = _what_to_save(snapshot)
-        if format == "hlsnap":
-            content = _to_hlsnap(snapshot, traces, attributes["traceback_limit"], encoded)
-            _write_file(filename, _Content(content))
-        else:
-            _file_prepare(traces, 0)  # what it refuses, it would refuse when the file is loaded
-            _write_file(filename, _Pickle({"traces": traces, **attributes}))
-
-
-class _Content:
-    """Writes these bytes. A class, as what a function of a function allocates would not be our own work."""
-
-    def __init__(self, content):
-        self._content = content
-
-    def __call__(self, file):
-        file.write(self._content)
-
-
-class _Pickle:
-    """Writes the pickle of a snapshot with this state."""
-
-    def __init__(self, state):
-        self._state = state
-
-    def __call__(self, file):
-        _pickles.write(file, self._state)
+    if format is None:
+        format = "tracemalloc" if _swap.is_installed() else "hlsnap"
+    elif format not in _FORMATS:
+        raise ValueError(f"unknown format: {format!r}; it is 'hlsnap' or 'tracemalloc'")
+    traces, attributes, encoded = _what_to_save(snapshot)
+    if format == "hlsnap":
+        content = _to_hlsnap(snapshot, traces, attributes["traceback_limit"], encoded)
+        _write_file(filename, lambda file: file.write(content))
+    else:
+        _file_prepare(traces, 0)  # what it refuses, it would refuse when the file is loaded
+        state = {"traces": traces, **attributes}
+        _write_file(filename, lambda file: _pickles.write(file, state))
 
 
 # Bytes to snapshots
@@ -306,98 +272,90 @@ class _Pickle:
 
 def _section(sections, kind):
     """(offset, bytes) of a section that is there once or not at all: None."""
-    with _OwnWork():
-        found = None
-        for one, offset, content in sections:
-            if one == kind and found is not None:
-                raise _plain.Malformed("a section is there twice", offset)
-            if one == kind:
-                found = offset, content
-        return found
+    found = None
+    for one, offset, content in sections:
+        if one == kind and found is not None:
+            raise _plain.Malformed("a section is there twice", offset)
+        if one == kind:
+            found = offset, content
+    return found
 
 
 def _dict_section(sections, kind, whole):
     """(offset, dict) of a section that is there once or not at all: None."""
-    with _OwnWork():
-        found = _section(sections, kind)
-        if found is None:
-            return None
-        offset, content = found
-        try:
-            value = _plain.decode(content, whole)
-        except _plain.Malformed as error:
-            raise _plain.Malformed(error.args[0], offset + error.args[1]) from None
-        if type(value) is not dict:
-            raise _plain.Malformed("a section is not a dict", offset)
-        return offset, value
+    found = _section(sections, kind)
+    if found is None:
+        return None
+    offset, content = found
+    try:
+        value = _plain.decode(content, whole)
+    except _plain.Malformed as error:
+        raise _plain.Malformed(error.args[0], offset + error.args[1]) from None
+    if type(value) is not dict:
+        raise _plain.Malformed("a section is not a dict", offset)
+    return offset, value
 
 
 def _with_totals(traces, offset, totals, whole):
     """The traces with totals that the stacks of the file do not have."""
-    with _OwnWork():
-        try:
-            return _Traces(_file_totals(traces, totals, whole))
-        except _plain.Malformed as error:
-            raise _plain.Malformed(error.args[0], offset) from None
+    try:
+        return _Traces(_file_totals(traces, totals, whole))
+    except _plain.Malformed as error:
+        raise _plain.Malformed(error.args[0], offset) from None
 
 
 def _from_hlsnap(data):
     """{moment: snapshot}, in the order of the file, and of several of a moment the first."""
-    with _OwnWork():
-        # Sections of newer files may be longer than what we know of them: then we do not know them as a whole.
-        rows, sections, whole = _file_read(data)
-        (traces, limit, moment), *others = rows
-        metadata = _dict_section(sections, _METADATA, whole)
-        attributes = _dict_section(sections, _ATTRIBUTES, whole)
-        totals = _section(sections, _TOTALS)
-        if totals is not None:
-            traces = _with_totals(traces, *totals, whole)
-        known = None if metadata is None else metadata[1]
-        snapshot = _file_snapshot(traces, limit, _metadata.of_moment(known, None))
-        if attributes is not None:
-            offset, named = attributes
-            for name in named:
-                if type(name) is not str or name == "traces":
-                    raise _plain.Malformed("an attribute has a wrong name", offset)
-            vars(snapshot).update(named)
-        snapshots = {_metadata.MOMENTS[moment]: snapshot}
-        for traces, limit, moment in others:
-            name = _metadata.MOMENTS[moment]
-            if name not in snapshots:
-                snapshots[name] = _file_snapshot(traces, limit, _metadata.of_moment(known, name))
-        return snapshots
+    # Sections of newer files may be longer than what we know of them: then we do not know them as a whole.
+    rows, sections, whole = _file_read(data)
+    (traces, limit, moment), *others = rows
+    metadata = _dict_section(sections, _METADATA, whole)
+    attributes = _dict_section(sections, _ATTRIBUTES, whole)
+    totals = _section(sections, _TOTALS)
+    if totals is not None:
+        traces = _with_totals(traces, *totals, whole)
+    known = None if metadata is None else metadata[1]
+    snapshot = _file_snapshot(traces, limit, _metadata.of_moment(known, None))
+    if attributes is not None:
+        offset, named = attributes
+        for name in named:
+            if type(name) is not str or name == "traces":
+                raise _plain.Malformed("an attribute has a wrong name", offset)
+        vars(snapshot).update(named)
+    snapshots = {_metadata.MOMENTS[moment]: snapshot}
+    for traces, limit, moment in others:
+        name = _metadata.MOMENTS[moment]
+        if name not in snapshots:
+            snapshots[name] = _file_snapshot(traces, limit, _metadata.of_moment(known, name))
+    return snapshots
 
 
 def _from_pickle(data):
-    with _OwnWork():
-        if not data:
-            raise _plain.Malformed("is empty", 0)
-        if data[0] != 0x80:
-            raise _plain.Malformed("is neither an .hlsnap file nor a pickle of a snapshot", 0)
-        traces, attributes = _unpickle.read(data)
-        snapshot = _file_snapshot(_Traces(traces), None, None)
-        vars(snapshot).update(attributes)
-        return {_metadata.MOMENTS[0]: snapshot}
+    if not data:
+        raise _plain.Malformed("is empty", 0)
+    if data[0] != 0x80:
+        raise _plain.Malformed("is neither an .hlsnap file nor a pickle of a snapshot", 0)
+    traces, attributes = _unpickle.read(data)
+    snapshot = _file_snapshot(_Traces(traces), None, None)
+    vars(snapshot).update(attributes)
+    return {_metadata.MOMENTS[0]: snapshot}
 
 
 def load_all(filename):
     """Read the snapshots of a file, written by this package or by the standard library: {moment: snapshot}."""
-    with _OwnWork():
-        with open(filename, "rb") as file:
-            return decode_all(file.read(), filename)
+    with open(filename, "rb") as file:
+        return decode_all(file.read(), filename)
 
 
 def decode_all(data, filename):
     """The same for the bytes of a file, whose name is only for the error."""
-    with _OwnWork():
-        try:
-            return _from_hlsnap(data) if data and data[0] == _FIRST_BYTE else _from_pickle(data)
-        except _plain.Malformed as error:
-            reason, offset = error.args
-        raise SnapshotFormatError(filename, offset, reason)
+    try:
+        return _from_hlsnap(data) if data and data[0] == _FIRST_BYTE else _from_pickle(data)
+    except _plain.Malformed as error:
+        reason, offset = error.args
+    raise SnapshotFormatError(filename, offset, reason)
 
 
 def load(filename):
     """Read a snapshot from a file, the first if there are several."""
-    with _OwnWork():
-        return next(iter(load_all(filename).values()))
+    return next(iter(load_all(filename).values()))

@@ -12,86 +12,80 @@ from _struct import unpack
 from time import time_ns
 
 from heapledger import _plain
-from heapledger._ledger import _OwnWork, _process_facts, _version, memory
+from heapledger._ledger import _process_facts, _version, memory
 
 MOMENTS = ("live", "peak", "allocated")
 
 
 def _taken_here(facts):
     """The metadata of a snapshot with these numbers. What does not change in a process is looked up now."""
-    with _OwnWork():
-        taken, pid, moment, limit, numbers, current, peak, lost, interruptions, rss, tables = unpack("=11q", facts)
-        return {
-            "heapledger": _version,
-            "time": taken,
-            "host": os.uname().nodename,
-            "pid": pid,
-            "command": list(sys.orig_argv),
-            "executable": sys.executable,
-            "python": sys.version,
-            "implementation": sys.implementation.name,
-            "traceback_limit": limit,
-            "numbers": bool(numbers),
-            "moment": MOMENTS[moment],
-            "traced": current,
-            "peak": peak,
-            "lost_records": lost,
-            "interruptions": interruptions,
-            "rss": None if rss < 0 else rss,
-            "tables": tables,
-        }
+    taken, pid, moment, limit, numbers, current, peak, lost, interruptions, rss, tables = unpack("=11q", facts)
+    return {
+        "heapledger": _version,
+        "time": taken,
+        "host": os.uname().nodename,
+        "pid": pid,
+        "command": list(sys.orig_argv),
+        "executable": sys.executable,
+        "python": sys.version,
+        "implementation": sys.implementation.name,
+        "traceback_limit": limit,
+        "numbers": bool(numbers),
+        "moment": MOMENTS[moment],
+        "traced": current,
+        "peak": peak,
+        "lost_records": lost,
+        "interruptions": interruptions,
+        "rss": None if rss < 0 else rss,
+        "tables": tables,
+    }
 
 
 def _read_rollup():
     """What the system says of the process's pages: {"Rss": bytes, "Pss": bytes, ...}, or None."""
-    with _OwnWork():
-        try:
-            with open("/proc/self/smaps_rollup", "rb", buffering=0) as file:
-                lines = file.read(65536).splitlines()
-        except OSError:
-            return None
-        sizes = {}
-        for line in lines:
-            words = line.split()
-            if len(words) == 3 and words[2] == b"kB" and words[1].isdigit():
-                sizes[words[0].rstrip(b":").decode("ascii", "replace")] = int(words[1]) * 1024
-        return sizes
+    try:
+        with open("/proc/self/smaps_rollup", "rb", buffering=0) as file:
+            lines = file.read(65536).splitlines()
+    except OSError:
+        return None
+    sizes = {}
+    for line in lines:
+        words = line.split()
+        if len(words) == 3 and words[2] == b"kB" and words[1].isdigit():
+            sizes[words[0].rstrip(b":").decode("ascii", "replace")] = int(words[1]) * 1024
+    return sizes
 
 
 def _process_now():
-    with _OwnWork():
-        arenas, heap = _process_facts()
-        return {
-            "time": time_ns(),
-            "pages": _read_rollup(),
-            "pymalloc_arenas": arenas,
-            "malloc": None if heap is None else dict(zip(("heap", "mapped", "used", "free"), heap, strict=True)),
-            "tables": memory(),
-        }
+    arenas, heap = _process_facts()
+    return {
+        "time": time_ns(),
+        "pages": _read_rollup(),
+        "pymalloc_arenas": arenas,
+        "malloc": None if heap is None else dict(zip(("heap", "mapped", "used", "free"), heap, strict=True)),
+        "tables": memory(),
+    }
 
 
 def describe(facts):
     """The metadata as a new dict."""
-    with _OwnWork():
-        if facts is None:
-            return {}
-        return _plain.decode(facts) if type(facts) is bytes else _taken_here(facts)
+    if facts is None:
+        return {}
+    return _plain.decode(facts) if type(facts) is bytes else _taken_here(facts)
 
 
 def section(facts):
     """The metadata as they are saved; None if there are none."""
-    with _OwnWork():
-        if facts is None or type(facts) is bytes:
-            return facts
-        metadata = _taken_here(facts)
-        if metadata["pid"] == os.getpid():
-            metadata["process_at_dump"] = _process_now()
-        return _plain.encode(metadata)
+    if facts is None or type(facts) is bytes:
+        return facts
+    metadata = _taken_here(facts)
+    if metadata["pid"] == os.getpid():
+        metadata["process_at_dump"] = _process_now()
+    return _plain.encode(metadata)
 
 
 def of_moment(metadata, moment):
     """Facts of a snapshot from a file with these metadata, which are the first snapshot's; None if there are none."""
-    with _OwnWork():
-        if metadata is None:
-            return None
-        return _plain.encode(metadata if moment is None else {**metadata, "moment": moment})
+    if metadata is None:
+        return None
+    return _plain.encode(metadata if moment is None else {**metadata, "moment": moment})

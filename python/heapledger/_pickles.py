@@ -10,7 +10,7 @@ The C module behind pickle is imported directly: pickle itself takes longer to i
 from _pickle import Pickler
 from io import BytesIO
 
-from heapledger._ledger import _OwnWork, _Traces
+from heapledger._ledger import _Traces
 
 # Protocol 3: every later one cuts the stream into frames, which pieces do not survive.
 _PROTOCOL = 3
@@ -31,27 +31,24 @@ class _Pieces:
         self._pickler = Pickler(self._buffer, _PROTOCOL)
 
     def write(self, value):
-        with _OwnWork():
-            self._buffer.seek(0)
-            self._buffer.truncate()
-            self._pickler.dump(value)
-            self._file.write(self._buffer.getbuffer()[len(_HEADER) : -len(_STOP)])
+        self._buffer.seek(0)
+        self._buffer.truncate()
+        self._pickler.dump(value)
+        self._file.write(self._buffer.getbuffer()[len(_HEADER) : -len(_STOP)])
 
     def write_object(self, name, state):
-        with _OwnWork():
-            self._file.write(_OPEN % name)
-            for key, value in state.items():
-                self.write(key)
-                if isinstance(value, _Traces):
-                    self.write_object(b"_Traces", value.__getstate__())
-                else:
-                    self.write(value)
-            self._file.write(_CLOSE)
+        self._file.write(_OPEN % name)
+        for key, value in state.items():
+            self.write(key)
+            if isinstance(value, _Traces):
+                self.write_object(b"_Traces", value.__getstate__())
+            else:
+                self.write(value)
+        self._file.write(_CLOSE)
 
 
 def write(file, state):
     """Write a snapshot with this state: its traces and other attributes."""
-    with _OwnWork():
-        file.write(_HEADER)
-        _Pieces(file).write_object(b"Snapshot", state)
-        file.write(_STOP)
+    file.write(_HEADER)
+    _Pieces(file).write_object(b"Snapshot", state)
+    file.write(_STOP)

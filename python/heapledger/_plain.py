@@ -11,7 +11,6 @@ them, so what is allocated is bounded by a multiple of the input's length.
 from struct import Struct
 
 from heapledger._ledger import _Malformed as Malformed
-from heapledger._ledger import _OwnWork
 
 MOST_LEVELS = 32
 MOST_INT_BYTES = 4096
@@ -26,148 +25,138 @@ _TAGS = {list: b"l", tuple: b"t", dict: b"d", set: b"s", frozenset: b"z"}
 
 def _number(value):
     """An unsigned number in base 128, the low digits first, all but the last with the high bit set."""
-    with _OwnWork():
-        digits = bytearray()
-        while value > 127:
-            digits.append(value & 127 | 128)
-            value >>= 7
-        digits.append(value)
-        return bytes(digits)
+    digits = bytearray()
+    while value > 127:
+        digits.append(value & 127 | 128)
+        value >>= 7
+    digits.append(value)
+    return bytes(digits)
 
 
 def _scalar(value):
     """The encoding of anything but a container; None for what is not plain."""
-    with _OwnWork():
-        kind = type(value)
-        if value is None:
-            return b"N"
-        if kind is bool:
-            return b"T" if value else b"F"
-        if kind is int:
-            raw = value.to_bytes((value + (value < 0)).bit_length() // 8 + 1, "little", signed=True)
-            return None if len(raw) > MOST_INT_BYTES else b"i" + _number(len(raw)) + raw
-        if kind is float:
-            return b"f" + _FLOAT.pack(value)
-        if kind is str:
-            raw = value.encode("utf-8", "surrogatepass")
-            return b"u" + _number(len(raw)) + raw
-        if kind is bytes:
-            return b"b" + _number(len(value)) + value
-        return None
+    kind = type(value)
+    if value is None:
+        return b"N"
+    if kind is bool:
+        return b"T" if value else b"F"
+    if kind is int:
+        raw = value.to_bytes((value + (value < 0)).bit_length() // 8 + 1, "little", signed=True)
+        return None if len(raw) > MOST_INT_BYTES else b"i" + _number(len(raw)) + raw
+    if kind is float:
+        return b"f" + _FLOAT.pack(value)
+    if kind is str:
+        raw = value.encode("utf-8", "surrogatepass")
+        return b"u" + _number(len(raw)) + raw
+    if kind is bytes:
+        return b"b" + _number(len(value)) + value
+    return None
 
 
 def describe(value):
     """A short text for a key or a name, whatever it is: repr() may take forever, or fail."""
-    with _OwnWork():
-        kind = type(value)
-        if kind is str or kind is bytes:
-            return repr(value[:60])[:60]
-        if value is None or kind is bool or kind is float or kind is int and value.bit_length() < 200:
-            return repr(value)
-        return f"<{kind.__name__}>"
+    kind = type(value)
+    if kind is str or kind is bytes:
+        return repr(value[:60])[:60]
+    if value is None or kind is bool or kind is float or kind is int and value.bit_length() < 200:
+        return repr(value)
+    return f"<{kind.__name__}>"
 
 
 def _name(path):
     """A path in words. It is a chain of (where it begins, text with a place for the key, key); the first is a str."""
-    with _OwnWork():
-        steps = []
-        while type(path) is tuple:
-            path, text, key = path
-            steps.append(text % describe(key))
-        return path + "".join(reversed(steps))
+    steps = []
+    while type(path) is tuple:
+        path, text, key = path
+        steps.append(text % describe(key))
+    return path + "".join(reversed(steps))
 
 
 def _refuse(value, path):
-    with _OwnWork():
-        if type(value) is int:
-            raise ValueError(f"{_name(path)}: an int of more than {MOST_INT_BYTES} bytes can't be saved")
-        name = type(value).__name__
-        article = "an" if name[:1].lower() in "aeiou" else "a"
-        raise TypeError(
-            f"{_name(path)}: {article} {name} can't be saved; only None, bool, int, float, str, bytes, and lists, "
-            "tuples, dicts, sets and frozensets of them can"
-        )
+    if type(value) is int:
+        raise ValueError(f"{_name(path)}: an int of more than {MOST_INT_BYTES} bytes can't be saved")
+    name = type(value).__name__
+    article = "an" if name[:1].lower() in "aeiou" else "a"
+    raise TypeError(
+        f"{_name(path)}: {article} {name} can't be saved; only None, bool, int, float, str, bytes, and lists, "
+        "tuples, dicts, sets and frozensets of them can"
+    )
 
 
 def encode(value, path="value", level=0):
     """The bytes of plain data. `path` names the value in errors: TypeError for what is not plain, ValueError for what
     is nested too deep, which a cycle is too.
     """
-    with _OwnWork():
-        raw = _scalar(value)
-        if raw is not None:
-            return raw
-        kind = type(value)
-        if kind not in _TAGS:
-            _refuse(value, path)
-        if level == MOST_LEVELS:
-            raise ValueError(f"{_name(path)}: nested more than {MOST_LEVELS} levels deep, or in itself: can't be saved")
-        unfit = are_unfit(value, {}) if kind is not list and kind is not tuple else None
-        if unfit is not None:
-            raise ValueError(f"{_name(path)}: {unfit}: can't be saved")
-        parts = []
-        if kind is dict:
-            for key, item in value.items():
-                parts.append(encode(key, (path, ", key %s", key), level + 1))
-                parts.append(encode(item, (path, "[%s]", key), level + 1))
-        elif kind is list or kind is tuple:
-            for index, item in enumerate(value):
-                parts.append(encode(item, (path, "[%s]", index), level + 1))
-        else:
-            for item in value:
-                parts.append(encode(item, (path, ", member %s", item), level + 1))
-            parts.sort()
-        # The value may have changed since we began: what counts is what has been encoded.
-        return b"".join((_TAGS[kind], _number(len(parts) // 2 if kind is dict else len(parts)), *parts))
+    raw = _scalar(value)
+    if raw is not None:
+        return raw
+    kind = type(value)
+    if kind not in _TAGS:
+        _refuse(value, path)
+    if level == MOST_LEVELS:
+        raise ValueError(f"{_name(path)}: nested more than {MOST_LEVELS} levels deep, or in itself: can't be saved")
+    unfit = are_unfit(value, {}) if kind is not list and kind is not tuple else None
+    if unfit is not None:
+        raise ValueError(f"{_name(path)}: {unfit}: can't be saved")
+    parts = []
+    if kind is dict:
+        for key, item in value.items():
+            parts.append(encode(key, (path, ", key %s", key), level + 1))
+            parts.append(encode(item, (path, "[%s]", key), level + 1))
+    elif kind is list or kind is tuple:
+        for index, item in enumerate(value):
+            parts.append(encode(item, (path, "[%s]", index), level + 1))
+    else:
+        for item in value:
+            parts.append(encode(item, (path, ", member %s", item), level + 1))
+        parts.sort()
+    # The value may have changed since we began: what counts is what has been encoded.
+    return b"".join((_TAGS[kind], _number(len(parts) // 2 if kind is dict else len(parts)), *parts))
 
 
 def join(encoded):
     """The bytes of a dict, given {key: the bytes of its value}."""
-    with _OwnWork():
-        parts = [_TAGS[dict], _number(len(encoded))]
-        for key, raw in encoded.items():
-            parts.append(encode(key))
-            parts.append(raw)
-        return b"".join(parts)
+    parts = [_TAGS[dict], _number(len(encoded))]
+    for key, raw in encoded.items():
+        parts.append(encode(key))
+        parts.append(raw)
+    return b"".join(parts)
 
 
 def _read_number(data, at):
-    with _OwnWork():
-        number = shift = 0
-        for offset in range(at, at + 9):
-            if offset >= len(data):
-                raise Malformed("the data end within a number", offset)
-            digit = data[offset]
-            number |= (digit & 127) << shift
-            if digit < 128:
-                if digit == 0 and shift:
-                    raise Malformed("a number is longer than need be", offset)
-                return number, offset + 1
-            shift += 7
-        raise Malformed("a number is too long", at)
+    number = shift = 0
+    for offset in range(at, at + 9):
+        if offset >= len(data):
+            raise Malformed("the data end within a number", offset)
+        digit = data[offset]
+        number |= (digit & 127) << shift
+        if digit < 128:
+            if digit == 0 and shift:
+                raise Malformed("a number is longer than need be", offset)
+            return number, offset + 1
+        shift += 7
+    raise Malformed("a number is too long", at)
 
 
 def _read_bytes(data, at):
     """The bytes of a value whose length stands before them."""
-    with _OwnWork():
-        length, start = _read_number(data, at)
-        if length > len(data) - start:
-            raise Malformed(f"{length} bytes are announced, {len(data) - start} are left", at)
-        return data[start : start + length], start + length
+    length, start = _read_number(data, at)
+    if length > len(data) - start:
+        raise Malformed(f"{length} bytes are announced, {len(data) - start} are left", at)
+    return data[start : start + length], start + length
 
 
 def _row(keys, first, there):
     """A range of ints from `first` on that are not in each other's way in a dict or set that has `there` keys already
     and gets these: there are three places for two keys, at least, and ints in a row take places in a row.
     """
-    with _OwnWork():
-        if there:
-            return range(first, first + there * 3 // 2 + 1500)  # pickles come in portions of 1,000
-        different = bytearray(2 * len(keys))
-        for key in keys:
-            if type(key) is int and 0 <= key - first < len(different):
-                different[key - first] = 1
-        return range(first, first + different.count(1) * 3 // 2)
+    if there:
+        return range(first, first + there * 3 // 2 + 1500)  # pickles come in portions of 1,000
+    different = bytearray(2 * len(keys))
+    for key in keys:
+        if type(key) is int and 0 <= key - first < len(different):
+            different[key - first] = 1
+    return range(first, first + different.count(1) * 3 // 2)
 
 
 def are_unfit(keys, known, there=0):
@@ -177,94 +166,90 @@ def are_unfit(keys, known, there=0):
     Keys with the same hash are each compared with all others. Keys with different ones may be chosen so that each tries
     the places of all others. So a file of either would take forever. Hashes of texts and bytes cannot be foreseen.
     """
-    with _OwnWork():
-        if "first" not in known:
-            known["first"] = min((key for key in keys if type(key) is int), default=0)
-        row = _row(keys, known["first"], there)
-        scattered = known.get("scattered", 0)
-        for key in keys:
-            kind = type(key)
-            is_short = kind is int and -(2**60) < key < 2**60
-            if kind is str or kind is bytes or is_short and key in row:
-                continue
-            scattered += 1
-            if scattered > MOST_SCATTERED:
-                return f"more than {MOST_SCATTERED} keys are numbers, or tuples of numbers, that are not in a row"
-            if is_short:
-                continue
-            code = hash(key)
-            known[code] = known.get(code, 0) + 1
-            if known[code] > MOST_ALIKE:
-                return f"more than {MOST_ALIKE} keys have the same hash"
-        known["scattered"] = scattered
-        return None
+    if "first" not in known:
+        known["first"] = min((key for key in keys if type(key) is int), default=0)
+    row = _row(keys, known["first"], there)
+    scattered = known.get("scattered", 0)
+    for key in keys:
+        kind = type(key)
+        is_short = kind is int and -(2**60) < key < 2**60
+        if kind is str or kind is bytes or is_short and key in row:
+            continue
+        scattered += 1
+        if scattered > MOST_SCATTERED:
+            return f"more than {MOST_SCATTERED} keys are numbers, or tuples of numbers, that are not in a row"
+        if is_short:
+            continue
+        code = hash(key)
+        known[code] = known.get(code, 0) + 1
+        if known[code] > MOST_ALIKE:
+            return f"more than {MOST_ALIKE} keys have the same hash"
+    known["scattered"] = scattered
+    return None
 
 
 def _read_container(data, at, kind, level):
-    with _OwnWork():
-        if level == MOST_LEVELS:
-            raise Malformed(f"nested more than {MOST_LEVELS} levels deep", at)
-        count, after = _read_number(data, at + 1)
-        if count * (2 if kind is dict else 1) > len(data) - after:
-            raise Malformed(f"{count} items are announced, {len(data) - after} bytes are left", at)
-        keys, items, last = [], [], b""
-        for _ in range(count):
-            start = after
+    if level == MOST_LEVELS:
+        raise Malformed(f"nested more than {MOST_LEVELS} levels deep", at)
+    count, after = _read_number(data, at + 1)
+    if count * (2 if kind is dict else 1) > len(data) - after:
+        raise Malformed(f"{count} items are announced, {len(data) - after} bytes are left", at)
+    keys, items, last = [], [], b""
+    for _ in range(count):
+        start = after
+        item, after = _read(data, after, level + 1)
+        if kind is set or kind is frozenset:
+            if data[start:after] < last:
+                raise Malformed("the members of a set are not in order", start)
+            last = data[start:after]
+        if kind is dict:
+            keys.append(item)
             item, after = _read(data, after, level + 1)
-            if kind is set or kind is frozenset:
-                if data[start:after] < last:
-                    raise Malformed("the members of a set are not in order", start)
-                last = data[start:after]
-            if kind is dict:
-                keys.append(item)
-                item, after = _read(data, after, level + 1)
-            items.append(item)
-        try:
-            unfit = are_unfit(keys if kind is dict else () if kind in (list, tuple) else items, {})
-            if unfit is not None:
-                raise Malformed(f"a {kind.__name__}: {unfit}", at)
-            made = dict(zip(keys, items, strict=True)) if kind is dict else kind(items)
-        except TypeError:
-            raise Malformed(f"what cannot be in a {kind.__name__} is in one", at) from None
-        if len(made) != count:
-            raise Malformed(f"a {kind.__name__} has the same {'key' if kind is dict else 'member'} twice", at)
-        return made, after
+        items.append(item)
+    try:
+        unfit = are_unfit(keys if kind is dict else () if kind in (list, tuple) else items, {})
+        if unfit is not None:
+            raise Malformed(f"a {kind.__name__}: {unfit}", at)
+        made = dict(zip(keys, items, strict=True)) if kind is dict else kind(items)
+    except TypeError:
+        raise Malformed(f"what cannot be in a {kind.__name__} is in one", at) from None
+    if len(made) != count:
+        raise Malformed(f"a {kind.__name__} has the same {'key' if kind is dict else 'member'} twice", at)
+    return made, after
 
 
 def _read(data, at, level):
-    with _OwnWork():
-        if at >= len(data):
-            raise Malformed("the data end where a value is expected", at)
-        tag = data[at]
-        if tag in _CONSTANTS:
-            return _CONSTANTS[tag], at + 1
-        if tag in _CONTAINERS:
-            return _read_container(data, at, _CONTAINERS[tag], level)
-        if tag == 102:  # f
-            if len(data) - at < 9:
-                raise Malformed("the data end within a float", at)
-            return _FLOAT.unpack_from(data, at + 1)[0], at + 9
-        if tag not in b"iub":
-            raise Malformed(f"no value begins with the byte {tag}", at)
-        raw, after = _read_bytes(data, at + 1)
-        if tag == 98:  # b
-            return raw, after
-        if tag == 117:  # u
-            try:
-                return raw.decode("utf-8", "surrogatepass"), after
-            except UnicodeDecodeError as error:
-                raise Malformed("a text is not UTF-8", after - len(raw) + error.start) from None
-        if not 0 < len(raw) <= MOST_INT_BYTES:
-            raise Malformed(f"an int of {len(raw)} bytes", at)
-        if len(raw) > 1 and raw[-1] == (255 if raw[-2] & 128 else 0):
-            raise Malformed("an int is longer than need be", at)
-        return int.from_bytes(raw, "little", signed=True), after
+    if at >= len(data):
+        raise Malformed("the data end where a value is expected", at)
+    tag = data[at]
+    if tag in _CONSTANTS:
+        return _CONSTANTS[tag], at + 1
+    if tag in _CONTAINERS:
+        return _read_container(data, at, _CONTAINERS[tag], level)
+    if tag == 102:  # f
+        if len(data) - at < 9:
+            raise Malformed("the data end within a float", at)
+        return _FLOAT.unpack_from(data, at + 1)[0], at + 9
+    if tag not in b"iub":
+        raise Malformed(f"no value begins with the byte {tag}", at)
+    raw, after = _read_bytes(data, at + 1)
+    if tag == 98:  # b
+        return raw, after
+    if tag == 117:  # u
+        try:
+            return raw.decode("utf-8", "surrogatepass"), after
+        except UnicodeDecodeError as error:
+            raise Malformed("a text is not UTF-8", after - len(raw) + error.start) from None
+    if not 0 < len(raw) <= MOST_INT_BYTES:
+        raise Malformed(f"an int of {len(raw)} bytes", at)
+    if len(raw) > 1 and raw[-1] == (255 if raw[-2] & 128 else 0):
+        raise Malformed("an int is longer than need be", at)
+    return int.from_bytes(raw, "little", signed=True), after
 
 
 def decode(data, whole=True):
     """The value that `data` (bytes) are the encoding of, or unless `whole` begin with; Malformed if they do not."""
-    with _OwnWork():
-        value, after = _read(data, 0, 0)
-        if whole and after != len(data):
-            raise Malformed(f"{len(data) - after} bytes too many", after)
-        return value
+    value, after = _read(data, 0, 0)
+    if whole and after != len(data):
+        raise Malformed(f"{len(data) - after} bytes too many", after)
+    return value

@@ -6,8 +6,6 @@ before hold that module object, and some hold ``_tracemalloc``: the names in bot
 
 import sys
 
-from heapledger._ledger import _OwnWork
-
 _ABSENT = object()
 
 # What the C module has in the standard library; Python code that imports it directly follows too.
@@ -45,20 +43,19 @@ def install():
     import _tracemalloc
     import tracemalloc
 
-    with _OwnWork():
-        # The engine is asked, since `tracemalloc` may be an alias of ours by now.
-        _took_over = _tracemalloc.is_tracing()
-        limit = _tracemalloc.get_traceback_limit()
-        if _took_over:
-            _tracemalloc.stop()
-        _replaced.append((sys.modules, "tracemalloc", was_imported))
-        sys.modules["tracemalloc"] = heapledger
-        public = (*heapledger.__all__, *_PRIVATE_NAMES)
-        for module, names in ((tracemalloc, public), (_tracemalloc, _ENGINE_NAMES)):
-            namespace = vars(module)
-            for name in names:
-                _replaced.append((namespace, name, namespace.get(name, _ABSENT)))
-                namespace[name] = getattr(heapledger, name)
+    # The engine is asked, since `tracemalloc` may be an alias of ours by now.
+    _took_over = _tracemalloc.is_tracing()
+    limit = _tracemalloc.get_traceback_limit()
+    if _took_over:
+        _tracemalloc.stop()
+    _replaced.append((sys.modules, "tracemalloc", was_imported))
+    sys.modules["tracemalloc"] = heapledger
+    public = (*heapledger.__all__, *_PRIVATE_NAMES)
+    for module, names in ((tracemalloc, public), (_tracemalloc, _ENGINE_NAMES)):
+        namespace = vars(module)
+        for name in names:
+            _replaced.append((namespace, name, namespace.get(name, _ABSENT)))
+            namespace[name] = getattr(heapledger, name)
     if _took_over:
         heapledger.start(limit)
 
@@ -78,13 +75,12 @@ def uninstall():
         return
     import heapledger
 
-    with _OwnWork():
-        while _replaced:
-            namespace, name, value = _replaced.pop()
-            if value is _ABSENT:
-                namespace.pop(name, None)
-            else:
-                namespace[name] = value
+    while _replaced:
+        namespace, name, value = _replaced.pop()
+        if value is _ABSENT:
+            namespace.pop(name, None)
+        else:
+            namespace[name] = value
     if _took_over and heapledger.is_tracing():
         import _tracemalloc
 

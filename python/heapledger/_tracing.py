@@ -1,23 +1,22 @@
 """trace() and track_leaks(): what a part of a program allocates, what it leaves behind, and its peak.
 
-A trace is a window (docs/design.md) with a context manager around it. Nothing but the block itself may show in it, so
-opening is the last thing that happens before the block and closing the first thing after it; in between, code of this
-file allocates nothing.
+A trace is a window (docs/design.md) with a context manager around it. Nothing but the block itself may show in it.
+Functions of this file do not, like all of ours. So they leave calls of the program's functions to ``_calls.py``.
 """
 
 import functools
 import gc
 
-from heapledger._ledger import _format_size, _OwnWork, _Window
+from heapledger._calls import call, call_and_collect
+from heapledger._ledger import _format_size, _Window
 
 
 def total(snapshot):
     """(bytes, blocks) of a snapshot, without going through its blocks one by one."""
-    with _OwnWork():
-        size = 0
-        for statistic in snapshot.statistics("filename"):
-            size += statistic.size
-        return size, len(snapshot.traces)
+    size = 0
+    for statistic in snapshot.statistics("filename"):
+        size += statistic.size
+    return size, len(snapshot.traces)
 
 
 class trace(_Window):
@@ -55,7 +54,7 @@ class trace(_Window):
     def __exit__(self, kind, error, traceback):
         self._close()
         if kind is None and self._report is not None:
-            self._report(self)
+            call(self._report, (self,), None)
 
     def __call__(self, function):
         """Trace each call of the function."""
@@ -70,7 +69,7 @@ class trace(_Window):
                 one = trace(self._nframe, report=self._report)
                 try:
                     with one:
-                        return await (function(*args, **kwargs) if kwargs else function(*args))
+                        return await call(function, args, kwargs)
                 finally:
                     traced.last = one
 
@@ -81,7 +80,7 @@ class trace(_Window):
                 one = trace(self._nframe, report=self._report)
                 try:
                     with one:
-                        return function(*args, **kwargs) if kwargs else function(*args)
+                        return call(function, args, kwargs)
                 finally:
                     traced.last = one
 
@@ -120,17 +119,16 @@ class trace(_Window):
         return self._answer("_leaked")
 
     def __repr__(self):
-        with _OwnWork():
-            if self._leaked is None:
-                return f"<heapledger.trace: {self._state()}>"
-            peak = total(self._peak)[0] - total(self._start)[0]
-            size, count = total(self._allocated)
-            left, left_count = total(self._leaked)
-            return (
-                f"<heapledger.trace: peak {_format_size(peak, True)}, "
-                f"allocated {_format_size(size, False)} in {count} blocks, "
-                f"leaked {_format_size(left, False)} in {left_count} blocks>"
-            )
+        if self._leaked is None:
+            return f"<heapledger.trace: {self._state()}>"
+        peak = total(self._peak)[0] - total(self._start)[0]
+        size, count = total(self._allocated)
+        left, left_count = total(self._leaked)
+        return (
+            f"<heapledger.trace: peak {_format_size(peak, True)}, "
+            f"allocated {_format_size(size, False)} in {count} blocks, "
+            f"leaked {_format_size(left, False)} in {left_count} blocks>"
+        )
 
 
 class Leaks:
@@ -152,9 +150,8 @@ class Leaks:
         return len(self.leaked.traces) > 0
 
     def __repr__(self):
-        with _OwnWork():
-            size, count = total(self.leaked)
-            return f"<heapledger.Leaks: {_format_size(size, False)} in {count} blocks after {len(self.rounds)} rounds>"
+        size, count = total(self.leaked)
+        return f"<heapledger.Leaks: {_format_size(size, False)} in {count} blocks after {len(self.rounds)} rounds>"
 
 
 def _runs_later(function):
@@ -170,24 +167,19 @@ def track_leaks(function, *, rounds=3, warmup=2, nframe=10):
     `warmup` calls come first and do not count, so that caches can fill. Garbage is collected after each call. What
     the function returns is dropped.
     """
-    with _OwnWork():
-        if rounds < 1 or warmup < 0:
-            raise ValueError("rounds must be at least 1, and warmup at least 0")
-        if _runs_later(function):
-            raise TypeError("calling a coroutine function or a generator does not run it: give a function that does")
-        whole, each = trace(nframe), [trace(nframe) for _ in range(rounds)]
-        remaining = iter(each)
-    # The function is called outside the brackets: if it is written in C, it allocates in this very frame.
+    if rounds < 1 or warmup < 0:
+        raise ValueError("rounds must be at least 1, and warmup at least 0")
+    if _runs_later(function):
+        raise TypeError("calling a coroutine function or a generator does not run it: give a function that does")
+    whole, each = trace(nframe), [trace(nframe) for _ in range(rounds)]
     for _ in range(warmup):
-        function()
+        call_and_collect(function)
     gc.collect()
     with whole:
-        for one in remaining:
+        for one in each:
             with one:
-                function()
-                gc.collect()
-    with _OwnWork():
-        return Leaks(whole.leaked, tuple(total(one.leaked) for one in each))
+                call_and_collect(function)
+    return Leaks(whole.leaked, tuple(total(one.leaked) for one in each))
 
 
 for _one in (trace, Leaks, track_leaks):

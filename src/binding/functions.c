@@ -20,6 +20,8 @@
 #include "traceback.h"
 #include "unpickle.h"
 
+#include "../cpython/own_code.h"
+
 /* --- the tracer --- */
 
 bool hl_py_functions_nframe(PyObject *object, uint32_t *nframe)
@@ -226,6 +228,25 @@ static PyObject *get_object_traceback(PyObject *module, PyObject *args, PyObject
     return traceback;
 }
 
+/* --- what the package's Python code needs --- */
+
+static PyObject *add_own_folder(PyObject *module, PyObject *folder)
+{
+    PyObject *owner;
+    size_t length;
+
+    (void)module;
+    const char *path = hl_py_text_utf8(folder, &length, &owner);
+    if (path == NULL)
+        return NULL;
+    /* Frozen code is in no folder. The empty name would be the beginning of all others. */
+    hl_status status = length > 0 ? hl_own_code_add_folder(path, length) : HL_OK;
+    Py_DECREF(owner);
+    if (status != HL_OK)
+        return hl_py_raise_status(status);
+    Py_RETURN_NONE;
+}
+
 /* --- helpers that tools use --- */
 
 static PyObject *format_size(PyObject *module, PyObject *args, PyObject *kwargs)
@@ -289,6 +310,10 @@ PyMethodDef hl_py_functions[] = {
      PyDoc_STR("_get_traces()\n--\n\nList of (domain, size, frames newest first, total_nframe), one per block.")},
     {"_get_object_traceback", get_object_frames, METH_O,
      PyDoc_STR("_get_object_traceback(obj, /)\n--\n\nTuple of (filename, lineno), newest first, or None.")},
+    {"_add_own_folder", add_own_folder, METH_O,
+     PyDoc_STR(
+         "_add_own_folder(folder, /)\n--\n\n"
+         "What functions allocate whose code is from this folder, given with its last separator, is our own work.")},
     {"_format_size", KEYWORDS(format_size), PyDoc_STR("_format_size(size, sign)\n--\n\nA size for people.")},
     {"_process_facts", hl_py_facts_process, METH_NOARGS,
      PyDoc_STR("_process_facts()\n--\n\n(arena bytes, (heap, mapped, used, free)), each None where not known.")},

@@ -94,78 +94,11 @@ PyTypeObject *hl_py_type_new(PyObject *module, PyType_Spec *spec, PyTypeObject *
     return type;
 }
 
-/* --- the bracket around our own work, for the package's Python code --- */
-
-typedef struct {
-    PyObject_HEAD
-    hl_own_work work;
-    bool entered;
-} own_work;
-
-static PyObject *own_work_enter(PyObject *object, PyObject *unused)
-{
-    (void)unused;
-    own_work *self = (own_work *)object;
-
-    if (!self->entered)
-        hl_tracer_begin_own_work(&self->work);
-    self->entered = true;
-    Py_RETURN_NONE;
-}
-
-static PyObject *own_work_exit(PyObject *object, PyObject *unused)
-{
-    (void)unused;
-    own_work *self = (own_work *)object;
-
-    if (self->entered)
-        hl_tracer_end_own_work(&self->work);
-    self->entered = false;
-    Py_RETURN_NONE;
-}
-
-/* An exception that a signal raises between __enter__ and the block goes past __exit__: the end of the object, which
- * nobody but the frame's stack holds, ends its bracket too. */
-static void own_work_dealloc(PyObject *object)
-{
-    PyTypeObject *type = Py_TYPE(object);
-    own_work *self = (own_work *)object;
-
-    if (self->entered)
-        hl_tracer_end_own_work(&self->work);
-    type->tp_free(object);
-    Py_DECREF(type);
-}
-
-static PyTypeObject *own_work_type_new(PyObject *module)
-{
-    static PyMethodDef methods[] = {
-        {"__enter__", own_work_enter, METH_NOARGS, NULL},
-        {"__exit__", own_work_exit, METH_VARARGS, NULL},
-        {NULL, NULL, 0, NULL},
-    };
-    PyType_Slot slots[] = {
-        {Py_tp_doc, (void *)"What the function that enters this allocates itself is not entered in the ledger."},
-        {Py_tp_new, PyType_GenericNew},
-        {Py_tp_methods, methods},
-        {Py_tp_dealloc, own_work_dealloc},
-        {0, NULL},
-    };
-    PyType_Spec spec = {
-        .name = "heapledger._OwnWork",
-        .basicsize = sizeof(own_work),
-        .flags = Py_TPFLAGS_DEFAULT,
-        .slots = slots,
-    };
-    return hl_py_type_new(module, &spec, NULL, NULL);
-}
-
 /* --- the module --- */
 
 static bool make_types(PyObject *module, hl_py_state *state)
 {
     return (state->source = hl_py_source_type_new(module)) != NULL &&
-           (state->own_work = own_work_type_new(module)) != NULL &&
            (state->frame = hl_py_frame_type_new(module)) != NULL &&
            (state->traceback = hl_py_traceback_type_new(module)) != NULL &&
            (state->trace = hl_py_trace_type_new(module)) != NULL &&
@@ -185,9 +118,9 @@ static bool make_types(PyObject *module, hl_py_state *state)
 static bool add_types(PyObject *module, hl_py_state *state)
 {
     PyTypeObject *const types[] = {
-        state->own_work, state->frame,         state->traceback,  state->trace,
-        state->traces,   state->statistic,     state->difference, state->base_filter,
-        state->filter,   state->domain_filter, state->snapshot,   state->window,
+        state->frame,         state->traceback,  state->trace,       state->traces,
+        state->statistic,     state->difference, state->base_filter, state->filter,
+        state->domain_filter, state->snapshot,   state->window,
     };
 
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
@@ -233,7 +166,6 @@ static int module_exec(PyObject *module)
 
 #define STATE_OBJECTS(X) \
     X(source)            \
-    X(own_work)          \
     X(frame)             \
     X(traceback)         \
     X(trace)             \

@@ -23,7 +23,6 @@
 
 typedef struct {
     PyTypeObject *source;
-    PyTypeObject *own_work;
     PyTypeObject *frame;
     PyTypeObject *traceback;
     PyTypeObject *trace;

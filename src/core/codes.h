@@ -20,6 +20,7 @@ typedef struct {
     hl_string_id name;
     uint32_t first; /* list of what was learnt of its instructions */
     hl_linetable_place place;
+    bool is_ours; /* a function of our Python package: what it allocates is our own work */
 } hl_code;
 
 typedef struct {

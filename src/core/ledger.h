@@ -80,8 +80,8 @@ hl_site_id hl_ledger_own_site(hl_ledger *ledger, uint64_t size);
 
 /* Enter a block under a site; `site` 0 counts a lost record. Whatever stood at the address is closed first. */
 void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain, hl_site_id site);
-/* The same in domain 0, under a site that is not hidden, where nothing need be made ready or closed for it. False: nothing
- * has changed. */
+/* The same in domain 0, where nothing need be made ready or closed for it. False: nothing has changed. So it is for every
+ * hidden site. */
 HL_INLINE bool hl_ledger_enter_quickly(hl_ledger *ledger, uintptr_t address, hl_site_id site);
 /* Remove a block. False when it is not entered. This is the rare way out (the last block of a page takes it, among
  * others), so it also tidies up a little: after traced memory has fallen by a quarter, or the peak has moved by as much, it

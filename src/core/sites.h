@@ -52,8 +52,8 @@ typedef struct {
     uint32_t domain;
     uint32_t life;  /* how often this id was reclaimed: see index.h. A cache remembers it with the id */
     uint8_t origin; /* whose ledger made it: an index into the ledger's origins */
-    uint8_t cut;    /* of its blocks' pages: see hl_map_cut */
-    uint8_t is;     /* HL_SITE_IN_USE and others */
+    uint8_t cut; /* of its blocks' pages: see hl_map_cut. 0 for a hidden site: hl_map_put_quickly refuses its blocks */
+    uint8_t is;  /* HL_SITE_IN_USE and others */
 } hl_site;
 
 _Static_assert(sizeof(hl_site) == 64, "a site is one cache line");

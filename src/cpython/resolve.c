@@ -8,6 +8,7 @@
 
 #include "../core/linetable.h"
 #include "frames.h"
+#include "own_code.h"
 
 /* Room for a name's UTF-8, reused under the ledger's lock. */
 static hl_region text;
@@ -68,7 +69,10 @@ static hl_status know_code(hl_ledger *ledger, PyCodeObject *code, hl_code_id *id
         hl_book_release_string(ledger->book, file);
         return status;
     }
-    return hl_codes_add(&ledger->codes, ledger->book, (uintptr_t)code, file, name, id);
+    status = hl_codes_add(&ledger->codes, ledger->book, (uintptr_t)code, file, name, id);
+    if (status == HL_OK)
+        hl_codes_at(&ledger->codes, *id)->is_ours = hl_own_code_is(code, hl_book_get_string(ledger->book, file));
+    return status;
 }
 
 hl_status hl_resolve_location(hl_ledger *ledger, const void *frame, hl_location_id *location)
@@ -97,8 +101,17 @@ static bool is_new(const hl_ledger *ledger, hl_site_id site)
     return hl_book_get_stack(ledger->book, hl_sites_at(&ledger->sites, site)->stack)->total == 0;
 }
 
+/* Does the program stand in a function of ours? Its code is known: the shadow is resolved. */
+static bool is_own_work(const hl_ledger *ledger, const hl_shadow *shadow)
+{
+    const PyCodeObject *code = hl_frames_code(shadow->seen[shadow->top].frame);
+    return hl_codes_at(&ledger->codes, hl_codes_find(&ledger->codes, (uintptr_t)code))->is_ours;
+}
+
 hl_site_id hl_resolve_site(hl_ledger *ledger, hl_shadow *shadow, const hl_key *key)
 {
+    if (is_own_work(ledger, shadow))
+        return hl_ledger_own_site(ledger, key->size);
     hl_site_id site = hl_ledger_site(ledger, key);
     if (site != 0 && is_new(ledger, site)) /* stacks that are known must not cost a walk */
         set_total(ledger, site, hl_shadow_total(shadow));

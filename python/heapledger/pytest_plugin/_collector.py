@@ -9,8 +9,6 @@ The collections after a test fall into its measurement, so all of this is our ow
 
 import gc
 
-from heapledger._ledger import _OwnWork
-
 _FROZEN_AT_START = gc.get_freeze_count()  # 3.12 starts with some
 
 
@@ -32,20 +30,18 @@ def _empty_freelists():
 
     Afterwards all objects are in the oldest generation. Objects that the program has frozen itself stay frozen.
     """
-    with _OwnWork():
-        if gc.get_freeze_count() > _FROZEN_AT_START:
-            _collect(2)
-        else:
-            gc.freeze()
-            _collect(2)
-            gc.unfreeze()
+    if gc.get_freeze_count() > _FROZEN_AT_START:
+        _collect(2)
+    else:
+        gc.freeze()
+        _collect(2)
+        gc.unfreeze()
 
 
 def _promotions():
     """How many collections have moved objects into the oldest generation so far."""
-    with _OwnWork():
-        _, middle, oldest = gc.get_stats()
-        return middle["collections"] + oldest["collections"]
+    _, middle, oldest = gc.get_stats()
+    return middle["collections"] + oldest["collections"]
 
 
 class Collector:
@@ -57,17 +53,14 @@ class Collector:
 
     def at_once_before(self):
         """The last thing before the test: blocks of ours in a freelist would be given to its objects, and not count."""
-        with _OwnWork():
-            self._promotions = _promotions() + 1  # with the collection that comes now
-            _empty_freelists()
+        self._promotions = _promotions() + 1  # with the collection that comes now
+        _empty_freelists()
 
     def after(self):
         """All garbage that the test has made is gone, but for cycles with objects that are older than the test."""
-        with _OwnWork():
-            _collect(1 if _promotions() == self._promotions else 2)
-            _empty_freelists()
+        _collect(1 if _promotions() == self._promotions else 2)
+        _empty_freelists()
 
     def after_in_full(self):
         """All garbage is gone."""
-        with _OwnWork():
-            _collect(2)
+        _collect(2)

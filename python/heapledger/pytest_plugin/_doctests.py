@@ -9,17 +9,13 @@ import builtins
 import contextlib
 import doctest
 
-from heapledger._ledger import _OwnWork
-
 
 @contextlib.contextmanager
 def compiled_unseen():
     """Inside, doctest finds a function `compile` in its own module, before the builtin one."""
-    own_work = _OwnWork()
 
     def compile(*args, **kwargs):
-        with own_work:
-            return builtins.compile(*args, **kwargs)
+        return builtins.compile(*args, **kwargs)  # in a frame of ours
 
     doctest.compile = compile
     try:

@@ -9,7 +9,6 @@ import math
 import sys
 
 from heapledger import get_traced_memory, is_tracing, take_snapshot, trace
-from heapledger._ledger import _OwnWork
 from heapledger._tracing import total
 from heapledger.pytest_plugin._collector import Collector
 from heapledger.pytest_plugin._lines import by_line
@@ -54,7 +53,6 @@ class Measurement:
     def __init__(self, ask):
         self.ask = ask
         self._traces = []
-        self._own_work = _OwnWork()
         self._collector = Collector()
         self._thread = None
 
@@ -69,14 +67,11 @@ class Measurement:
         self._collector.before()
         _clear_lookups()
         self._traces[-1].__enter__()
-        self._own_work.__enter__()
         self._thread = own_thread() if self.ask.own_thread else None
         self._before = get_traced_memory()[0]
         self._collector.at_once_before()
-        self._own_work.__exit__()
 
     def end(self):
-        self._own_work.__enter__()
         self._collector.after()
         _clear_lookups()
         now, peak = get_traced_memory()
@@ -84,7 +79,6 @@ class Measurement:
         if left > doubts.left or (left > 0 and peak - self._before > doubts.peak):
             self._collector.after_in_full()
         self._end = take_snapshot() if self.ask.own_thread and is_tracing() else None
-        self._own_work.__exit__()
         self._traces[-1].__exit__(None, None, None)
 
     # Answers, once all rounds are over. `own`: of the test's own thread only, if that was asked for.
@@ -147,22 +141,21 @@ class Measurement:
 
 def measure(measurement, function, args, kwargs):
     """Call the function as often as asked for; what the last call returns."""
-    with _OwnWork():  # passing the arguments on may take a dict
+    result = None
+    for _ in range(measurement.ask.warmup):
+        function(*args, **kwargs)
+    while measurement.has_more():
         result = None
-        for _ in range(measurement.ask.warmup):
-            function(*args, **kwargs)
-        while measurement.has_more():
-            result = None
-            measurement.begin()
-            try:
-                result = function(*args, **kwargs)
-            finally:
-                measurement.end()
-        return result
+        measurement.begin()
+        try:
+            result = function(*args, **kwargs)
+        finally:
+            measurement.end()
+    return result
 
 
 async def measure_async(measurement, function, args, kwargs):
-    """The same for a coroutine function, whose frame comes and goes: its own work cannot be told apart."""
+    """The same for a coroutine function."""
     result = None
     for _ in range(measurement.ask.warmup):
         await function(*args, **kwargs)

@@ -8,7 +8,7 @@ import sys
 
 from _pytest.runner import runtestprotocol
 from heapledger import get_traceback_limit
-from heapledger._ledger import _OwnWork, _sum_by
+from heapledger._ledger import _sum_by
 from heapledger._tracing import total
 from heapledger.pytest_plugin._subtests import is_reporting
 
@@ -17,17 +17,15 @@ WHOLE_STACKS = 65535  # frames
 
 def own_thread():
     """Of the caller, while the tracer runs; None if stacks are cut, because somebody else has started it."""
-    with _OwnWork():
-        return OwnThread() if get_traceback_limit() == WHOLE_STACKS else None
+    return OwnThread() if get_traceback_limit() == WHOLE_STACKS else None
 
 
 class OwnThread:
     def __init__(self):
-        with _OwnWork():
-            frame = sys._getframe(1)
-            while frame.f_back is not None and frame.f_code is not runtestprotocol.__code__:
-                frame = frame.f_back
-            self._line = frame.f_code.co_filename, frame.f_lineno
+        frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_code is not runtestprotocol.__code__:
+            frame = frame.f_back
+        self._line = frame.f_code.co_filename, frame.f_lineno
 
     def _kind(self, filename, line, function):
         """Of a frame; only stacks of the test's own thread have one that reports."""
