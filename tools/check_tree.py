@@ -1,4 +1,5 @@
-"""Check what neither the compiler nor the linters see: includes, the lists in meson.build, the pins.
+"""Check what neither the compiler nor the linters see: includes, the lists in meson.build, the pins, and the tests that
+docs/reliability.md names.
 
 A file in a folder of src/ includes headers of its own folder and of the folders that `MAY_INCLUDE` lists for it.
 Prints each offence; exits 1 when there is one.
@@ -54,6 +55,19 @@ def unlisted(folder, listing, pattern):
         yield f"{name} is {'not listed' if name in there else 'listed, but not there'}"
 
 
+def missing_tests(document):
+    """Tests that a document names and that are not there."""
+    there = set()
+    for path in (ROOT / "tests").rglob("*.[ch]"):
+        there |= set(re.findall(r"^static void (\w+)\(void\)", path.read_text(), re.MULTILINE))
+    for path in (ROOT / "tests").rglob("*.py"):
+        there |= {path.stem, *re.findall(r"^ *(?:async )?def (test_\w+)", path.read_text(), re.MULTILINE)}
+    text = document.read_text()
+    names = {*re.findall(r"`(test_\w+)`", text), *re.findall(r"^- `(\w+)`:", text, re.MULTILINE)}
+    for name in sorted(names - there):
+        yield f"names the test {name}, which is not there"
+
+
 def offences():
     for path in sorted((ROOT / "src").rglob("*.[ch]")):
         for offence in includes(path):
@@ -76,6 +90,9 @@ def offences():
     build = re.search(r"^requires = \[(.*)\]", (ROOT / "pyproject.toml").read_text(), re.MULTILINE).group(1)
     for pin in sorted(set(re.findall(r'"([^"]+)"', build)) - pins):
         yield ROOT / "pyproject.toml", f"{pin} is not in tools/requirements.txt"
+    document = ROOT / "docs" / "reliability.md"
+    for offence in missing_tests(document):
+        yield document, offence
 
 
 def main():
