@@ -10,13 +10,17 @@ static bool begin(void)
     return hl_ledger_open(&ledger, 25, 1) == HL_OK;
 }
 
+static bool in_own_files; /* each number has a file of its own */
+
 /* The site of a stack of two frames that no other number has. */
 static hl_site_id numbered_site(uint32_t number, uint64_t size)
 {
     hl_string_id file;
     hl_location_id locations[2];
     hl_site_id site = 0;
-    if (hl_book_string(ledger.book, "a.py", 4, &file) != HL_OK)
+    char name[16];
+    int length = snprintf(name, sizeof name, "%u.py", in_own_files ? number : 0);
+    if (hl_book_string(ledger.book, name, (size_t)length, &file) != HL_OK)
         return 0;
     if (hl_book_location(ledger.book, file, 1, 0, &locations[1]) == HL_OK) {
         if (hl_book_location(ledger.book, file, number + 2, 0, &locations[0]) == HL_OK) {
@@ -139,12 +143,14 @@ static void what_waited_for_a_snapshot_goes(void)
 static void a_full_table_makes_room(void)
 {
     enum { MOST = 500 };
-    for (int which = 0; which < 4; which++) {
+    for (int which = 0; which < 5; which++) {
         CHECK_OR_RETURN(begin());
         hl_table *full = which == 0   ? &ledger.sites.table
                          : which == 1 ? &ledger.book->stacks
                          : which == 2 ? &ledger.book->locations
+                         : which == 3 ? &ledger.book->strings
                                       : NULL; /* then memory */
+        in_own_files = full == &ledger.book->strings;
         if (full != NULL)
             full->most = MOST;
         uint32_t made = 0;
