@@ -316,6 +316,14 @@ def test_variable_where_nobody_reads_it(copied):
     assert elsewhere(*run, folder=copied, HEAPLEDGER="5").stderr == line  # by the command, before it is the program
 
 
+def test_package_without_what_is_installed_beside_it(copied):
+    """Only the folder of the package was copied: `status` says so in one line."""
+    (copied / "_heapledger_start.py").unlink()
+    done = elsewhere("-m", "heapledger", "status", folder=copied)
+    said = "the package without _heapledger_start.py: HEAPLEDGER has no effect, and no program can be enabled"
+    assert (done.returncode, done.stderr) == (2, f"heapledger status: {copied} has {said}\n")
+
+
 def test_variable_without_site():
     path = sysconfig.get_path("platlib")
     done = python("-S", "-c", f"import sys; sys.path.append({path!r}); {OURS}", HEAPLEDGER="5")

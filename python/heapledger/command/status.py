@@ -7,7 +7,7 @@ import os
 import platform
 import sys
 
-from heapledger.command import _environment
+from heapledger.command import Failure, _environment
 
 EXAMPLE = """\
   heapledger status || heapledger enable"""
@@ -31,8 +31,11 @@ def describe(tracer, value, parse):
 
 
 def run(options):
-    import _heapledger_start as start
-
+    try:
+        import _heapledger_start as start
+    except ModuleNotFoundError:
+        reason = "HEAPLEDGER has no effect, and no program can be enabled"
+        raise Failure(f"{_environment.folder()} has the package without _heapledger_start.py: {reason}") from None
     enabled = _environment.is_enabled()
     print(f"tracemalloc means {'heapledger' if enabled else 'the standard library' + chr(39) + 's module'}")
     print(f"  folder             {_environment.folder()}")
