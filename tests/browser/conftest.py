@@ -4,33 +4,19 @@
 """
 
 import importlib.util
-import shutil
 
+import looking
 import pytest
 import reports
 
 if importlib.util.find_spec("playwright") is None:
     collect_ignore_glob = ["test_*.py"]
 
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
 
 @pytest.fixture(scope="session")
 def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+    with looking.started_browser() as started:
         yield started
-        started.close()
 
 
 @pytest.fixture
@@ -52,9 +38,7 @@ def open_page(browser):
             "request",
             lambda request: request.url.startswith(allowed) or complaints.append(f"request: {request.url}"),
         )
-        page.goto(address + fragment)
-        page.wait_for_selector("html[data-ready]")
-        page.wait_for_selector("#table thead tr", state="attached")
+        looking.go_to(page, address + fragment)
         return page
 
     open_page.complaints = complaints

@@ -1,8 +1,36 @@
 """What tests do with a page: where frames are, what they are called, what is painted there."""
 
+import contextlib
+import shutil
 import time
 
 ROW = 21
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@contextlib.contextmanager
+def started_browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        yield started
+        started.close()
+
+
+def go_to(page, address):
+    """Open it, and wait until it is ready."""
+    page.goto(address)
+    page.wait_for_selector("html[data-ready]")
+    page.wait_for_selector("#table thead tr", state="attached")
 
 
 def wait_until(page, expression, argument=None):
@@ -119,3 +147,11 @@ def zoom_again(page, row):
     took = page.evaluate(ZOOM, row * ROW + 10)
     assert address(page).count(".") == row - 1
     return took
+
+
+def fixes(page):
+    """The cells of each line in the box at the top."""
+    return page.evaluate(
+        """[...document.querySelectorAll("#fix li button")].map(
+            (line) => [...line.children].map((cell) => cell.textContent))"""
+    )

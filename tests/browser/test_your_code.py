@@ -6,7 +6,7 @@ import sys
 
 import pytest
 import reports
-from looking import choose, click_row, hover_row, names_down, path, rows, totals, wait_for_table, wait_until
+from looking import choose, click_row, fixes, hover_row, names_down, path, rows, totals, wait_for_table, wait_until
 
 WIDTHS = [(1400, 900), (1024, 768), (400, 800)]
 SCREENS = [(*size, scheme) for size in WIDTHS for scheme in ("light", "dark")]
@@ -17,14 +17,6 @@ def ask(*arguments):
     """The answer of a command, from JSON."""
     line = [sys.executable, "-P", "-m", "heapledger", *map(str, arguments), "--json"]
     return json.loads(subprocess.run(line, capture_output=True, check=True, timeout=60).stdout)
-
-
-def fixes(page):
-    """The cells of each line in the box at the top."""
-    return page.evaluate(
-        """[...document.querySelectorAll("#fix li button")].map(
-            (line) => [...line.children].map((cell) => cell.textContent))"""
-    )
 
 
 def size_text(size):

@@ -11,7 +11,8 @@ import sys
 import pytest
 
 CHECKOUT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path += [str(CHECKOUT / "tests" / folder) for folder in ("plugins", "api")]  # for pytest_runs, and beside
+# for pytest_runs, beside and looking
+sys.path += [str(CHECKOUT / "tests" / folder) for folder in ("plugins", "api", "browser")]
 
 collect_ignore_glob = [] if "HEAPLEDGER_PACKAGES" in os.environ else ["*.py"]
 

@@ -1,4 +1,4 @@
-"""Leaks planted in real programs: the first line that `summary` names after `heapledger run` is the leak's."""
+"""Leaks planted in real programs: after `heapledger run`, the leak is the first line of `summary` and of the page."""
 
 import json
 import os
@@ -6,11 +6,10 @@ import pathlib
 import subprocess
 import sys
 
+import looking
 import pytest
-from heapledger.command import make_command_parser
 
 TIMEOUT = 120
-FRAMES = 25  # enough for these programs, where the default of `run` is fewer
 
 # lru_cache on a method keeps each object, and all that its methods have ever returned.
 CACHED_METHOD = """
@@ -149,13 +148,17 @@ def test_cut_stacks_of_a_server_are_joined(tmp_path, packages):
     assert found and all(path[0] == serves and ("<cut>", 0) in path for path in found), found
 
 
+@pytest.fixture(scope="module")
+def browser():
+    with looking.started_browser() as started:
+        yield started
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_the_leak_is_the_first_line(tmp_path, packages, name):
+def test_the_leak_is_the_first_line(tmp_path, packages, browser, name):
     program = tmp_path / f"{name}.py"
     program.write_text(PROGRAMS[name])
-    _, parser = make_command_parser("run")
-    options = [] if parser.get_default("nframe") >= FRAMES else ["-n", FRAMES]
-    heapledger("run", *options, program, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(packages)})
+    heapledger("run", program, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(packages)})
     (capture,) = tmp_path.glob("*.hlsnap")
     source = PROGRAMS[name].splitlines()
     (planted,) = [number for number, line in enumerate(source, 1) if line.endswith("# planted")]
@@ -168,3 +171,8 @@ def test_the_leak_is_the_first_line(tmp_path, packages, name):
     assert first["size"] > 2 * lines["lines"][1]["size"]
     text = heapledger("summary", capture).stdout.decode()
     assert text.index(f"{program}:{planted}") < text.index(f"{program}:{lines['lines'][1]['line']}")
+    heapledger("report", capture, "-o", tmp_path / "report.html")
+    page = browser.new_page()
+    looking.go_to(page, (tmp_path / "report.html").as_uri())
+    _, _, place, text, _ = looking.fixes(page)[0]
+    assert (place, text) == (f"{tmp_path.name}/{name}.py:{planted}", first["source"])
