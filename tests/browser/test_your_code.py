@@ -42,9 +42,32 @@ def visible(page, selector):
     )
 
 
-@pytest.mark.parametrize(("width", "height", "scheme"), SCREENS)
-def test_the_box_at_the_top_says_what_to_fix(open_page, shop, shop_page, width, height, scheme):
-    page = open_page(shop_page, viewport={"width": width, "height": height}, color_scheme=scheme)
+@pytest.fixture(params=SCREENS, ids=lambda screen: f"{screen[0]}-{screen[2]}")
+def screen(request):
+    """Options of open_page for a width and a scheme."""
+    width, height, scheme = request.param
+    return {"viewport": {"width": width, "height": height}, "color_scheme": scheme}
+
+
+def gaps(page, selector):
+    """How far apart neighbours in a line are, in each of these elements."""
+    return page.evaluate(
+        """(selector) => [...document.querySelectorAll(selector)].flatMap((one) => {
+            const boxes = [...one.children].map((child) => {
+                const range = document.createRange();
+                range.selectNodeContents(child);  // the text, which may be wider than its element
+                return range.getBoundingClientRect();
+            }).filter((box) => box.width > 0);
+            return boxes.slice(1).map((box, at) => [boxes[at], box])
+                .filter(([first, second]) => second.top < first.bottom && first.top < second.bottom)
+                .map(([first, second]) => second.left - first.right);
+        })""",
+        selector,
+    )
+
+
+def test_the_box_at_the_top_says_what_to_fix(open_page, shop, shop_page, screen):
+    page = open_page(shop_page, **screen)
     assert page.locator("#fix-title").text_content() == "Lines of your code that hold most"
     wanted = ask("summary", shop / "shop.hlsnap")["lines"]["live"]["lines"]
     whole = ask("summary", shop / "shop.hlsnap")["moments"]["live"]["size"]
@@ -57,10 +80,18 @@ def test_the_box_at_the_top_says_what_to_fix(open_page, shop, shop_page, width, 
         assert count.startswith(f"{line['count']:,} block") and count.endswith(" on average")
     assert "KEPT.append(bytearray(300_000 * number))" in found[0]
     assert page.locator("#fix-rest").text_content().startswith("imports: ")
-    assert visible(page, "#fix li b, #fix .where, #fix .what")
+    assert visible(page, "#fix li button > *")
     box, first = page.locator("#fix").bounding_box(), page.locator("#fix li b").first.bounding_box()
-    assert box["y"] < first["y"] < height - 100  # above the fold
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert box["y"] < first["y"] < screen["viewport"]["height"] - 100  # above the fold
+
+
+def test_everything_is_inside_the_window(open_page, shop_page, shop_growth_page, series_page, screen):
+    for made in (shop_page, shop_growth_page, series_page):
+        page = open_page(made, **screen)
+        assert page.evaluate("document.documentElement.scrollWidth") <= screen["viewport"]["width"]
+        assert visible(page, "#fix li button > *, #totals > *, [role=radio], #hide, #search, #graph, #legend > *")
+        assert visible(page, "#table th.name, #table td.name, #table td.name button")
+        assert min(gaps(page, "#fix li button")) >= 4
 
 
 def test_a_click_goes_on_from_there(open_page, shop_page):
@@ -81,8 +112,8 @@ def test_peaks_and_blocks_have_lines_of_their_own(open_page, shop_page):
     assert "json.loads" in first[3] and first[0].replace(",", "").isdigit()
 
 
-def test_growth_is_seen_at_once(open_page, shop, shop_growth_page):
-    page = open_page(shop_growth_page)
+def test_growth_is_seen_at_once(open_page, shop, shop_growth_page, screen):
+    page = open_page(shop_growth_page, **screen)
     assert page.locator("#fix-title").text_content() == "Lines of your code that have grown most"
     (first, *_) = ask("diff", shop / "before.hlsnap", shop / "after.hlsnap", "--mine")["groups"]
     size, share, place, source, count = fixes(page)[0]
@@ -91,7 +122,10 @@ def test_growth_is_seen_at_once(open_page, shop, shop_growth_page):
     assert count == f"+{first['count_diff']} blocks"
     # The widest frame of the graph is that line's, from one edge to the other.
     down = names_down(page)
-    assert "grow" in down and hover_row(page, down.index("grow"), 1000) == "grow"
+    edge = screen["viewport"]["width"] - 80
+    assert "grow" in down and hover_row(page, down.index("grow"), edge) == "grow"
+    (first, *_) = rows(page)
+    assert first[0].startswith("+") and first[-1].startswith("grow")
 
 
 def test_only_changes_are_shown(open_page, shop_growth_page):
@@ -200,13 +234,13 @@ def test_a_joint_says_that_it_is_a_guess(open_page, tmp_path):
 # --- source ---
 
 
-def test_boxes_of_one_function_are_told_apart(open_page, shop, shop_page):
-    page = open_page(shop_page, "#group=line")
+def test_boxes_of_one_function_are_told_apart(open_page, shop, shop_page, screen):
+    page = open_page(shop_page, "#group=line", **screen)
     wait_for_table(page, "KEPT.append(json.loads(text))")
     down = names_down(page)
     at = down.index("load")
     tips = set()
-    for x in range(20, 1100, 60):
+    for x in range(20, screen["viewport"]["width"] // 2, 20):
         hover_row(page, at, x)
         tips.add(page.locator("#tip code").text_content() if page.locator("#tip code").count() else "")
     assert {"price(1); price(1)", "price(2)"} <= tips
