@@ -32,11 +32,13 @@ def cases():
     yield from each(usual, "uvicorn", [*UVICORN, "--loop", "asyncio"], FASTAPI, 1)
     yield from each(["TERM"], "uvicorn-uvloop", [*UVICORN, "--loop", "uvloop"], ASGI, 1)
     yield from each([""], "uvicorn-limit", [*UVICORN, "--limit-max-requests", REQUESTS], ASGI, 1)
+    # The first process ignores QUIT, traced or not.
     yield from each(["TERM", "INT!"], "uvicorn-workers", [*UVICORN, "--workers", "2"], ASGI, 3, boots=2)
     yield from each(["TERM"], "uvicorn-workers", [*UVICORN, "--workers", "2"], ASGI, 3, boots=2, before="SIGHUP")
     yield from each(usual, "gunicorn-sync", GUNICORN, WSGI, 3, boots=2)
     yield from each(["TERM"], "gunicorn-sync", GUNICORN, WSGI, 3, boots=2, before="SIGHUP")
     yield from each(["TERM"], "gunicorn-preload", [*GUNICORN, "--preload"], WSGI, 3)
+    yield from each(["TERM"], "gunicorn-limit", [*GUNICORN, "--max-requests", "1"], WSGI, 3, boots=2 + REQUESTS)
     # To the arbiter alone: these workers do not survive a second signal while they handle the first, traced or not.
     gthread = [*GUNICORN, "--worker-class", "gthread", "--threads", "2"]
     yield from each(["TERM", "INT", "QUIT"], "gunicorn-gthread", gthread, WSGI, 3, boots=2)
@@ -46,7 +48,7 @@ def cases():
     impatient = [*GUNICORN, "--worker-class", worker, "--graceful-timeout", "1"]
     yield from each(["QUIT"], "gunicorn-uvicorn", impatient, ASGI, 3, boots=2, killed=True)
     yield from each(["TERM", "INT!", "QUIT!"], "hypercorn", HYPERCORN, ASGI, 2)
-    yield from each(["TERM"], "hypercorn-workers", [*HYPERCORN, "--workers", "2"], ASGI, 3, boots=2)
+    yield from each(["TERM", "INT!", "QUIT!"], "hypercorn-workers", [*HYPERCORN, "--workers", "2"], ASGI, 3, boots=2)
     solo = [*CELERY_WORKER, "--pool", "solo"]
     yield from each(usual, "celery-solo", solo, CELERY, 1, variables=ROOT_MAY)
     prefork = [*CELERY_WORKER, "--pool", "prefork", "--concurrency", "2"]
@@ -56,7 +58,8 @@ def cases():
     yield from each(["INT!", "QUIT!"], "runserver", RUNSERVER, DJANGO, 2, variables=SETTINGS)
     # The reloader leaves by sys.exit, from subprocess.run, which kills the server then.
     yield from each(["TERM"], "runserver", RUNSERVER, DJANGO, 2, variables=SETTINGS, killed=True)
-    yield from each(["TERM", "INT"], "runserver-noreload", [*RUNSERVER, "--noreload"], DJANGO, 1, variables=SETTINGS)
+    alone = [*RUNSERVER, "--noreload"]
+    yield from each(["TERM", "INT", "QUIT"], "runserver-noreload", alone, DJANGO, 1, variables=SETTINGS)
 
 
 CASES = {case.id: case for case in cases()}
