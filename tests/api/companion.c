@@ -118,9 +118,48 @@ static void *take_reserved(size_t size)
     return memset(reserve + at + HEAD, 0, size);
 }
 
+/* The first request of one size waits for another thread, without the GIL; but not for ever. */
+static size_t waits_at = SIZE_MAX;
+enum { NOT_YET, WAITS, DONE, GAVE_UP };
+static atomic_int waits;
+
+static void wait_for_others(void)
+{
+    const struct timespec moment = {.tv_nsec = 10 * 1000 * 1000};
+    PyThreadState *thread = PyEval_SaveThread();
+    int waiting = WAITS;
+    for (int i = 0; i < 500 && atomic_load(&waits) == WAITS; i++)
+        nanosleep(&moment, NULL);
+    (void)atomic_compare_exchange_strong(&waits, &waiting, GAVE_UP);
+    PyEval_RestoreThread(thread);
+}
+
+static PyObject *wait_at(PyObject *module, PyObject *size)
+{
+    (void)module;
+    waits_at = PyLong_AsSize_t(size);
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *is_waiting(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyBool_FromLong(atomic_load(&waits) == WAITS);
+}
+
+static PyObject *end_waiting(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    atomic_store(&waits, DONE);
+    Py_RETURN_NONE;
+}
+
 static void *reserve_malloc(void *context, size_t size)
 {
     PyMemAllocatorEx *next = context;
+    int not_yet = NOT_YET;
+    if (size == waits_at && atomic_compare_exchange_strong(&waits, &not_yet, WAITS))
+        wait_for_others();
     void *block = size <= reserve_for ? take_reserved(size) : NULL;
     return block != NULL ? block : next->malloc(next->ctx, size);
 }
@@ -331,6 +370,9 @@ static PyMethodDef methods[] = {
     {"allocator_calls", allocator_calls, METH_NOARGS, NULL},
     {"keep_log", keep_log, METH_O, NULL},
     {"push_reserve", push_reserve, METH_O, NULL},
+    {"wait_at", wait_at, METH_O, NULL},
+    {"is_waiting", is_waiting, METH_NOARGS, NULL},
+    {"end_waiting", end_waiting, METH_NOARGS, NULL},
     {"start_threads_in_children", start_threads_in_children, METH_NOARGS, NULL},
     {"child_thread_is_done", child_thread_is_done, METH_NOARGS, NULL},
     {"wrap_destructor", wrap_destructor, METH_NOARGS, NULL},

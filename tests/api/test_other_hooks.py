@@ -169,6 +169,32 @@ def test_allocator_that_does_not_pass_all_on(companion, most):
     )
 
 
+def test_allocator_that_waits_for_another_thread(companion):
+    """We call it to find out what it passes on, with nothing of ours locked: the other thread can clear and start."""
+    beside(
+        """
+        import companion, threading, time
+        heapledger.start(limit)
+        companion.push_reserve(600)
+        answers = []
+        def answer():
+            while not companion.is_waiting():
+                time.sleep(0.001)
+            heapledger.clear_traces()
+            heapledger.start(limit)
+            answers.append(companion.is_waiting())      # it has not given up
+            companion.end_waiting()
+        thread = threading.Thread(target=answer)
+        thread.start()
+        companion.wait_at(65536)                        # the largest size that is tried
+        heapledger.take_snapshot()
+        thread.join(30)
+        assert answers == [True]
+        """,
+        folder=companion,
+    )
+
+
 @pytest.fixture(scope="module")
 def interposer(tmp_path_factory):
     """The path of a library to be preloaded."""
