@@ -361,7 +361,7 @@ HL_INLINE void *allocate(int layer, PyMemAllocatorDomain which, bool zeroed, siz
 {
     const PyMemAllocatorEx *original = &hl_layers_originals[layer][which];
     if (HL_UNLIKELY(hl_hooks_this_thread.inside)) {
-        hl_hooks_this_thread.probed |= (uint8_t)(1 << layer);
+        hl_hooks_this_thread.probed[which] |= (uint8_t)(1 << layer);
         return zeroed ? original->calloc(original->ctx, count, size) : original->malloc(original->ctx, size);
     }
     hl_hooks_this_thread.inside = true;

@@ -50,7 +50,7 @@ void hl_hooks_end_fork(bool in_child);
 typedef struct {
     const void *own_frame; /* allocations made in this frame are the tracer's own: own_work.c */
     bool inside;           /* inside an allocator that allocates already */
-    uint8_t probed;        /* bits of the layers that were called and passed through: see layers.c */
+    uint8_t probed[3];     /* by domain, bits of the layers that were called and passed through: see layers.c */
 } hl_hooks_thread;
 extern __thread hl_hooks_thread hl_hooks_this_thread;
 

@@ -31,16 +31,17 @@ bool hl_layers_are_on_top(void)
     return true;
 }
 
-/* The layers that one request comes by. */
-static uint32_t layers_called(const PyMemAllocatorEx *top, size_t size)
+/* The layers of the domain that one request comes by. Those of the raw domain say nothing of the others: the interpreter's
+ * own allocator for objects hands large requests on to it. */
+static uint32_t layers_called(PyMemAllocatorDomain which, const PyMemAllocatorEx *top, size_t size)
 {
     enum { ALL = (1 << HL_LAYERS) - 1 };
-    hl_hooks_this_thread.probed = 0;
+    hl_hooks_this_thread.probed[which] = 0;
     void *block = top->malloc(top->ctx, size);
     if (block == NULL)
         return ALL; /* in doubt, not twice */
     top->free(top->ctx, block);
-    return hl_hooks_this_thread.probed;
+    return hl_hooks_this_thread.probed[which];
 }
 
 void hl_layers_survey(hl_survey survey[HL_LAYER_DOMAINS])
@@ -57,7 +58,7 @@ void hl_layers_survey(hl_survey survey[HL_LAYER_DOMAINS])
         if (layer_of(domains[i], &found->top) != NO_LAYER)
             continue;
         for (size_t j = 0; j < sizeof sizes / sizeof *sizes; j++) {
-            uint32_t called = layers_called(&found->top, sizes[j]);
+            uint32_t called = layers_called(domains[i], &found->top, sizes[j]);
             found->reached |= called;
             found->always &= called != 0;
         }

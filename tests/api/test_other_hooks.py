@@ -307,3 +307,29 @@ def test_no_phantoms_after_another_tool_stops(companion, by):
         folder=companion,
         checked=by == "stdlib",
     )
+
+
+@pytest.mark.parametrize("domain", [1, 2], ids=["memory", "objects"])
+def test_no_phantoms_after_a_tool_of_one_domain_stops(domain):
+    """Large requests still come by the raw domain's hooks: that does not mean that small ones did."""
+    beside(
+        """
+        import ctypes
+        class Allocator(ctypes.Structure):
+            _fields_ = [(name, ctypes.c_void_p) for name in ("ctx", "malloc", "calloc", "realloc", "free")]
+        domain, found = int(sys.argv[4]), Allocator()
+        ctypes.pythonapi.PyMem_GetAllocator(domain, ctypes.byref(found))
+        heapledger.start(limit)
+        objects = [object() for _ in range(5000)] if domain == 2 else [[number] for number in range(5000)]
+        ctypes.pythonapi.PyMem_SetAllocator(domain, ctypes.byref(found))
+        objects = None
+        snapshot = heapledger.take_snapshot()
+        assert sum(trace.size for trace in snapshot.traces) < 20_000
+        assert heapledger.lost_records() > 0 and snapshot.metadata["interruptions"] == 1
+        again, line = [object() for _ in range(5000)], sys._getframe().f_lineno
+        assert all(heapledger.get_object_traceback(one)[-1].lineno == line for one in again)
+        assert heapledger._validate() is None
+        """,
+        domain,
+        checked=False,
+    )
