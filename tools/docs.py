@@ -1,9 +1,12 @@
 """Build the documentation as a site, strictly: make docs.
 
-The pages are the Markdown files of docs/, and README.md and its like. In the checkout a link is a path, so it works
-wherever the checkout is shown. On the site README.md is index.md, and so on; so copies with other links are made in
-build/docs, and Sphinx builds the site in build/site from them. Links to other files of the checkout (a folder, a
-script) become plain text there. The page of the commands' options is made of what they say themselves.
+The pages are the Markdown files of docs/, README.md and the others in PAGES. In the checkout a link is a path, so it
+works wherever the checkout is shown. On the site README.md is index.md, and so on. So this script copies the pages to
+build/docs, adapts their links, and lets Sphinx build the site in build/site from the copies. Links to other files of
+the checkout (a folder, a script) become plain text. The page of the commands' options is the output of their --help.
+
+docs/contents.txt is the navigation. It sorts the pages by what a reader wants: tutorial, how-to guides, reference,
+explanation (https://diataxis.fr). A page that it does not list appears below "More".
 """
 
 import os
@@ -23,6 +26,7 @@ PAGES = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security.md",
     "bench/RESULTS.md": "results.md",
 }
 LINK = re.compile(r"\[([^\]\n]*(?:\n[^\]\n]*)?)\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
@@ -61,7 +65,7 @@ def help_of_commands():
         command = [sys.executable, "-m", "heapledger", *arguments, "--help"]
         return subprocess.check_output(command, cwd="/", env=environment, text=True)
 
-    parts = ["# The commands' options\n", f"```text\n{said()}```\n"]
+    parts = ["# Options of the commands\n", f"```text\n{said()}```\n"]
     parts += [f"## {name}\n\n```text\n{said(name)}```\n" for name in heapledger.command.SUMMARIES]
     return "\n".join(parts)
 
