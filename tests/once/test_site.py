@@ -80,6 +80,21 @@ def test_the_reference_has_every_name():
             assert public <= set(re.findall(r"`(\w+)", row)), name
 
 
+def test_contributors_find_what_they_are_told():
+    """CONTRIBUTING names files, folders and C names that exist, and every folder with source or tests."""
+    text = (CHECKOUT / "CONTRIBUTING.md").read_text()
+    named = set(re.findall(r"`((?:\.github|bench|docs|python|src|tests|tools)/[\w./-]*)`", text))
+    assert len(named) > 50
+    assert [path for path in sorted(named) if not (CHECKOUT / path).exists()] == []
+    folders = {f"{path.relative_to(CHECKOUT)}/" for top in ("python", "src", "tests")
+               for path in (CHECKOUT / top).iterdir() if path.is_dir() and path.name != "__pycache__"}  # fmt: skip
+    assert folders - named == set()
+    sources = "".join(path.read_text() for path in (CHECKOUT / "src").rglob("*.[ch]"))
+    names = set(re.findall(r"`((?:hl|HL)_\w+)`", text)) - {"hl_module_verb", "hl_py_module_verb"}
+    assert len(names) >= 8
+    assert [name for name in sorted(names) if not re.search(rf"\b{name}\b", sources)] == []
+
+
 def test_the_comparison_invents_no_figure():
     results = (CHECKOUT / "bench" / "RESULTS.md").read_text()
     beside = (DOCUMENTS / "benchmarks.md").read_text()
