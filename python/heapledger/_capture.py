@@ -40,7 +40,7 @@ class Capture:
             if name not in _metadata.MOMENTS or snapshot is None:
                 raise ValueError(f"there is no moment {name!r}; there are {', '.join(self.moments)}")
         if not snapshots:
-            raise ValueError("a capture has one moment at least")
+            raise ValueError("a capture needs at least one moment")
         return _of(snapshots)
 
     @staticmethod

@@ -192,12 +192,12 @@ class HeapledgerMagics(Magics):
         self._started = False
 
     @magic_arguments()
-    @argument("-n", "--nframe", type=frames, default=NFRAME, help=f"frames of each traceback to keep ({NFRAME})")
+    @argument("-n", "--nframe", type=frames, default=NFRAME, help=f"how many frames of a traceback to keep ({NFRAME})")
     @argument("-t", "--top", type=at_least_one, default=10, help="lines to list (10)")
-    @argument("--no-graph", action="store_true", help="only the table")
+    @argument("--no-graph", action="store_true", help="leave out the graph")
     @cell_magic
     def heapledger(self, line, cell):
-        """Run the cell; say what its lines have allocated, at the peak and in all, and left behind."""
+        """Run the cell and show what its lines held at the peak, what they allocated, and what they left behind."""
         options = parse_argstring(self.heapledger, line)
         shell = self.shell
         transformed = shell.transform_cell(cell)
@@ -213,14 +213,14 @@ class HeapledgerMagics(Magics):
         if not result.success:
             _raise_shown(shell, result)
         if not is_known:
-            raise UsageError("the memory of this cell is not known: it has stopped the tracer")
+            raise UsageError("the memory of this cell is unknown because the cell stopped the tracer")
 
     @magic_arguments()
-    @argument("what", nargs="?", choices=("stop",), help="forget the last time, and stop tracing")
+    @argument("what", nargs="?", choices=("stop",), help="forget the last comparison and stop tracing")
     @argument("-t", "--top", type=at_least_one, default=10, help="lines to list (10)")
     @line_magic
     def heapledger_diff(self, line):
-        """What has grown and shrunk since the last %heapledger_diff; the first one starts tracing."""
+        """Show what has grown and shrunk since the last %heapledger_diff. The first one starts tracing."""
         options = parse_argstring(self.heapledger_diff, line)
         if options.what == "stop":
             if self._started:
@@ -234,7 +234,7 @@ class HeapledgerMagics(Magics):
         if self._before is not None:
             display(_growth_table(now, self._before, options.top))
         else:
-            print("tracing; the next %heapledger_diff says what has changed since now")
+            print("tracing is on; the next %heapledger_diff shows what has changed since now")
         self._before = now
 
 

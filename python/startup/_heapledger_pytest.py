@@ -29,7 +29,7 @@ def pytest_addoption(parser):
     group.addoption("--heapledger", action="store_true", help="measure all tests; list the largest ones at the end")
     group.addoption(
         "--heapledger-top",
-        type=_number(int, 1, sys.maxsize, "a whole number from 1 on"),
+        type=_number(int, 1, sys.maxsize, "a whole number of at least 1"),
         default=10,
         metavar="N",
         help="how many tests, and lines of a test, to list (10)",
@@ -43,7 +43,7 @@ def pytest_addoption(parser):
     )
     group.addoption(
         "--heapledger-warmup",
-        type=_number(int, 0, sys.maxsize, "a whole number from 0 on"),
+        type=_number(int, 0, sys.maxsize, "a whole number of at least 0"),
         default=0,
         metavar="N",
         help="call each test function N times before it is measured (0)",
@@ -55,17 +55,17 @@ def pytest_addoption(parser):
     )
     group.addoption(
         "--heapledger-repeats",
-        type=_number(int, 0, sys.maxsize, "a whole number from 0 on"),
+        type=_number(int, 0, sys.maxsize, "a whole number of at least 0"),
         default=5,
         metavar="N",
-        help="run a test that exceeds its baseline up to N times more, and one that is new there twice (5)",
+        help="run a test that exceeds its baseline up to N times more, and a new test twice more (5)",
     )
-    group.addoption("--heapledger-update", action="store_true", help="write what was measured into the baseline")
+    group.addoption("--heapledger-update", action="store_true", help="write the new measurements into the baseline")
     group.addoption(
         "--heapledger-tolerance",
-        type=_number(float, 0, sys.float_info.max, "a percentage from 0 on"),
+        type=_number(float, 0, sys.float_info.max, "a percentage of at least 0"),
         metavar="PERCENT",
-        help="by how much a test may exceed its baseline (5 and a little; nothing for blocks left behind)",
+        help="by how much a test may exceed its baseline (5 plus a small amount; 0 for blocks left behind)",
     )
 
 
@@ -73,9 +73,9 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     for text in (
         "limit_memory(size, *, current_thread_only=False): "
-        "fail the test if its peak is more than this above its start, e.g. '24 MB'",
+        "fail the test if its peak is more than this size above its start, e.g. '24 MB'",
         "limit_leaks(size, *, filter=None, filter_fn=None, current_thread_only=False, warmup=2, rounds=3): "
-        "fail the test if each call leaves more behind",
+        "fail the test if each call leaves more than this size behind",
     ):
         config.addinivalue_line("markers", text)
     if config.option.heapledger_update and not config.option.heapledger_baseline:
@@ -83,7 +83,7 @@ def pytest_configure(config):
     if config.option.heapledger or config.option.heapledger_baseline:
         if config.pluginmanager.hasplugin(OTHER) and config.option.memray:
             raise pytest.UsageError(
-                "--memray measures every test, and a test can be measured by one plugin only: "
+                "--memray measures every test, and only one plugin can measure a test: "
                 "leave out --memray, or --heapledger and --heapledger-baseline"
             )
         load(config)
@@ -112,7 +112,7 @@ def pytest_collection_finish(session):
     config.issue_config_time_warning(
         pytest.PytestWarning(
             f"tests with the markers {', '.join(names)} are left to pytest-memray, which is active too: "
-            "heapledger does not measure them; with -p no:memray it does"
+            "heapledger does not measure them; use -p no:memray to let it"
         ),
         stacklevel=2,
     )

@@ -154,7 +154,7 @@ def test_a_folder_that_the_interpreter_does_not_read(environment, tmp_path):
         timeout=TIMEOUT,
         cwd=ELSEWHERE,
     )
-    assert done.returncode == 2 and "no site-packages folder" in done.stderr
+    assert done.returncode == 2 and "not from a site-packages folder" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["heapledger"]
 
 

@@ -30,7 +30,7 @@ def served(tmp_path_factory):
         process.send_signal(signal.SIGINT)
         rest, complaints = process.communicate(timeout=20)
         assert (process.returncode, rest) == (0, "")
-        assert complaints.split() == ["^C", "ends", "it"]
+        assert complaints.split() == ["press", "^C", "to", "stop"]
     finally:
         process.kill()
         process.communicate()

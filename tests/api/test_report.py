@@ -132,7 +132,7 @@ def test_files_of_several_processes_are_merged(tmp_path):
     assert _subject.load(names, "series").mode == "series"
     assert _subject.load(names[:2], "merge").mode == "one"
     assert _subject.load(names[:1], "series").mode == "one"
-    with pytest.raises(Failure, match="two files, not of 3"):
+    with pytest.raises(Failure, match="needs two files, not 3"):
         _subject.load(names, "difference")
 
 
@@ -319,7 +319,7 @@ def test_what_cannot_be_done(tmp_path):
         (["none.hlsnap"], "cannot read none.hlsnap: No such file"),
         (["bad.hlsnap"], "cannot read bad.hlsnap: "),
         ([name, "-o", tmp_path / "no" / "folder.html"], "cannot write "),
-        (["--diff", name], "a difference is that of two files, not of 1"),
+        (["--diff", name], "a difference needs two files, not 1"),
     ):
         status, out, err = report(*arguments, cwd=tmp_path)
         assert (status, out) == (2, "") and err.startswith(f"heapledger report: {complaint}"), err

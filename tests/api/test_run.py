@@ -329,7 +329,7 @@ def test_folder_that_is_gone(folder):
         """)
     done = folder.plain(name, folder.path / "x.hlsnap")
     assert done.out == "2\n0\n" and done.err == (
-        "heapledger run: the current folder is gone: give -o with an absolute path\n"
+        "heapledger run: the current folder no longer exists: give -o an absolute path\n"
     )
     assert len(folder.files()) == 1
 
@@ -381,7 +381,7 @@ MISTAKES = {
     "no module": (["-m"], "argument expected for -m"),
     "no folder": (["-o", "missing/x", "-c", "pass"], "there is no folder"),
     "a folder": (["-o", ".", "-c", "pass"], "is a folder"),
-    "%p in a folder": (["-o", "%p/x", "-c", "pass"], "%p can be in the file's name, and not in the folder's"),
+    "%p in a folder": (["-o", "%p/x", "-c", "pass"], "%p can be in the name of the file, not in the folder's"),
     "no code": (["-qc"], "argument expected for -c"),
     "no frames": (["-n", "0", "-c", "pass"], "must be a whole number from 1 to 65535, not '0'"),
     "too many frames": (["-n", "65536", "-c", "pass"], "must be a whole number from 1 to 65535"),

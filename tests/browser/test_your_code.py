@@ -316,7 +316,7 @@ def test_resident_memory_is_explained(open_page, shop, shop_page):
     assert f"{size_text(resident['parts']['tables'])} heapledger's own tables" in said
     open_menu(page, "#resident")
     listed = page.locator("#resident .menu-body").inner_text()
-    assert "our own tables, which go when tracing stops" in listed and "mapped files" in listed
+    assert "its own tables, which go away when tracing stops" in listed and "mapped files" in listed
     assert visible(page, "#resident .menu-body")
     page.set_viewport_size({"width": 400, "height": 800})
     page.click("#resident summary")

@@ -308,7 +308,7 @@ def test_merge(run, fine, other_process, tmp_path):
     assert heapledger.Capture.load(out).moments == ("live", "peak", "allocated")
     done = run("merge", out, "stdlib.pickle", "-o", out)
     assert done.status == 0 and heapledger.Capture.load(out).moments == ("live",)
-    assert done.errors == "heapledger: left out, as not all files have it: peak, allocated\n"
+    assert done.errors == "heapledger: left out because not all files have it: peak, allocated\n"
 
 
 @pytest.mark.parametrize("command", ["summary", "top", "tree", "merge", "export", "report"])
@@ -317,9 +317,9 @@ def test_the_sum_of_one_process_is_told(run, other_process, tmp_path, command):
     more = {"export": ["--format", "csv"], "merge": ["-o", out], "report": ["--merge", "-o", out]}.get(command, [])
     done = run(command, other_process, "new.hlsnap", "stdlib.pickle", "stdlib.pickle", "old.hlsnap", *more)
     assert done.status == 0
-    said = "heapledger: new.hlsnap and old.hlsnap are of one process: their sum is no process's memory; diff and report"
-    assert f"{said} show how it changed\n" in done.errors
-    assert "of one process" not in run(command, other_process, "old.hlsnap", "stdlib.pickle", *more).errors
+    said = "heapledger: new.hlsnap and old.hlsnap are from one process: their sum is not the memory of any process; "
+    assert f"{said}diff and report show how it changed\n" in done.errors
+    assert "from one process" not in run(command, other_process, "old.hlsnap", "stdlib.pickle", *more).errors
 
 
 @pytest.mark.parametrize("facts", [{"command": 3}, {"command": [[], {}]}, {"host": []}, {"pid": "x"}])

@@ -89,7 +89,7 @@ def test_tracebacks_are_whole(fine, run, capture):
     answer = json.loads(fine("top", capture, "--by", "traceback", "--json"))
     assert len(answer["groups"]) == len(STACKS) and answer["fold"] == "nothing"
     done = run("top", capture, "--by", "traceback", "--mine")
-    assert done.status == 2 and "--mine does not go with --by traceback" in done.errors
+    assert done.status == 2 and "--mine cannot be used with --by traceback" in done.errors
 
 
 def test_differences_of_mine(fine, tmp_path, capture):

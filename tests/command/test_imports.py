@@ -68,9 +68,9 @@ def test_import_of_a_table_that_memray_made(fine, tmp_path):
         ("MALLOC,x,1,1,0x1,f;a.py;1", "invalid literal"),
         ("MALLOC,0,1,1,0x1,f;a.py;1", "too small"),
         ("MALLOC,1,-1,1,0x1,f;a.py;1", "too small"),
-        (f"MALLOC,1,{2**70},1,0x1,f;a.py;1", "too great"),
-        (f"MALLOC,1,1,1,0x1,f;a.py;{2**32}", "too great"),
-        ("MALLOC,1,1,1,0x1,nonsense", "not written as it should be"),
+        (f"MALLOC,1,{2**70},1,0x1,f;a.py;1", "too large"),
+        (f"MALLOC,1,1,1,0x1,f;a.py;{2**32}", "too large"),
+        ("MALLOC,1,1,1,0x1,nonsense", "a stack is malformed"),
         ("MALLOC,1", ""),
     ],
 )
@@ -90,7 +90,7 @@ def test_a_table_with_other_columns(run, tmp_path, more):
     if more == ",more":
         assert done.status == 0
     else:
-        said = f"heapledger import: cannot read {tmp_path / 'table'}: line 1: there is no column stack_trace\n"
+        said = f"heapledger import: cannot read {tmp_path / 'table'}: line 1: the column stack_trace is missing\n"
         assert (done.status, done.errors) == (2, said)
 
 

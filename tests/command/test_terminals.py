@@ -215,7 +215,7 @@ def test_progress(tmp_path):
 def test_what_is_not_written_to_a_terminal(run, monkeypatch, command, what, example):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     done = run(*command)
-    said = f"heapledger {command[0]}: {what} is nothing for a terminal; say where to write it: -o {example}\n"
+    said = f"heapledger {command[0]}: {what} cannot be shown in a terminal; say where to write it: -o {example}\n"
     assert (done.status, done.output, done.errors) == (2, "", said)
 
 

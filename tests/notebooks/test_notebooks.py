@@ -134,7 +134,7 @@ def test_a_cell_that_fails(outputs, errors):
 
 
 def test_a_cell_that_stops_the_tracer(outputs, errors):
-    assert "UsageError: the memory of this cell is not known: it has stopped the tracer" in outputs[10][0]
+    assert "UsageError: the memory of this cell is unknown because the cell stopped the tracer" in outputs[10][0]
     assert errors[10] == [] and "left behind" not in outputs[10][0]
     assert len(errors[11]) == 1 and "ZeroDivisionError" in errors[11][0] and "UsageError" not in outputs[11][0]
 
@@ -148,7 +148,8 @@ def test_errors_of_others_are_shown(outputs, errors):
 def test_numbers_of_options(outputs, errors):
     assert "UsageError: argument -n/--nframe: must be a whole number from 1 to 65535, not '0'" in outputs[14][0]
     for number, wrong in ((15, "-1"), (16, "0")):
-        assert f"UsageError: argument -t/--top: must be a whole number from 1 on, not '{wrong}'" in outputs[number][0]
+        said = f"UsageError: argument -t/--top: must be a whole number of at least 1, not '{wrong}'"
+        assert said in outputs[number][0]
     assert errors[14] == errors[15] == errors[16] == []
 
 

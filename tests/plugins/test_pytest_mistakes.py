@@ -34,12 +34,12 @@ def test_a_baseline_that_cannot_be_written(write, other, status):
 @pytest.mark.parametrize(
     "option, wrong, wanted",
     [
-        ("top", "0", "a whole number from 1 on"),
-        ("top", "-1", "a whole number from 1 on"),
+        ("top", "0", "a whole number of at least 1"),
+        ("top", "-1", "a whole number of at least 1"),
         ("nframe", "0", "a whole number from 1 to 65535"),
-        ("warmup", "-1", "a whole number from 0 on"),
-        ("tolerance", "nan", "a percentage from 0 on"),
-        ("tolerance", "-0.5", "a percentage from 0 on"),
+        ("warmup", "-1", "a whole number of at least 0"),
+        ("tolerance", "nan", "a percentage of at least 0"),
+        ("tolerance", "-0.5", "a percentage of at least 0"),
     ],
 )
 def test_numbers_of_options(write, option, wrong, wanted):
@@ -54,14 +54,14 @@ LEAKS = "limit_leaks(size, *, filter=None, filter_fn=None, current_thread_only=F
 WRONG_MARKERS = [
     ("limit_memory()", f"{MEMORY}: missing a required argument: 'size'"),
     ("limit_memory('1 KB', 2)", f"{MEMORY}: too many positional arguments"),
-    ("limit_memory('much')", f"{MEMORY}: 'much' is no size; write '24 MB', '1.5 GiB', '100 B' or a number of bytes"),
+    ("limit_memory('much')", f"{MEMORY}: 'much' is not a size; write '24 MB', '1.5 GiB', '100 B' or a number of bytes"),
     ("limit_memory('1 KB', rounds=1)", f"{MEMORY}: got an unexpected keyword argument 'rounds'"),
-    ("limit_leaks(True)", f"{LEAKS}: True is no size; write"),
+    ("limit_leaks(True)", f"{LEAKS}: True is not a size; write"),
     ("limit_leaks('1 KB', 3)", f"{LEAKS}: too many positional arguments"),
-    ("limit_leaks('1 KB', rounds='x')", f"{LEAKS}: rounds must be an int from 1 on, not 'x'"),
-    ("limit_leaks('1 KB', rounds=2.5)", f"{LEAKS}: rounds must be an int from 1 on, not 2.5"),
-    ("limit_leaks('1 KB', rounds=0)", f"{LEAKS}: rounds must be an int from 1 on, not 0"),
-    ("limit_leaks('1 KB', warmup=-1)", f"{LEAKS}: warmup must be an int from 0 on, not -1"),
+    ("limit_leaks('1 KB', rounds='x')", f"{LEAKS}: rounds must be an int of at least 1, not 'x'"),
+    ("limit_leaks('1 KB', rounds=2.5)", f"{LEAKS}: rounds must be an int of at least 1, not 2.5"),
+    ("limit_leaks('1 KB', rounds=0)", f"{LEAKS}: rounds must be an int of at least 1, not 0"),
+    ("limit_leaks('1 KB', warmup=-1)", f"{LEAKS}: warmup must be an int of at least 0, not -1"),
     ("limit_leaks(1, filter='*/x/*')", f"{LEAKS}: filter must be a heapledger.Filter or a list of them, not '*/x/*'"),
     ("limit_leaks(1, filter_fn='*/x/*')", f"{LEAKS}: filter_fn must be a function of a stack, not '*/x/*'"),
     ("limit_leaks(1, filter=[Filter])", f"{LEAKS}: filter must be a heapledger.Filter or a list of them, not <class"),
@@ -110,5 +110,5 @@ def test_in_the_first_round():
     for option in "--heapledger", "--heapledger-baseline=budgets.json":
         run = Run(folder, option, "-rN")
         assert run.status == 1
-        assert run.text.count("the test's memory is not known: it has stopped the tracer") == 2, run.text
+        assert run.text.count("the test's memory is unknown because the test stopped the tracer") == 2, run.text
         has_no_traceback(run)

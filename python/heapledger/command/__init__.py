@@ -16,22 +16,22 @@ import sys
 from heapledger._ledger import _version
 
 SUMMARIES = {
-    "run": "run a program and write what it allocates, in every process of it, to files",
-    "summary": "totals, the peak, and traced memory against the process's",
-    "top": "what holds the most memory, by line, file, function, traceback or package",
-    "tree": "the call tree with shares",
-    "diff": "what grew between two snapshots",
-    "show": "one traceback in full",
-    "merge": "add several files up to one",
+    "run": "run a program and write what it allocates, in all its processes, to files",
+    "summary": "show totals, the peak, and traced memory compared with the process's memory",
+    "top": "show what holds the most memory, by line, file, function, traceback or package",
+    "tree": "show the call tree with shares",
+    "diff": "show what grew and shrank between two snapshots",
+    "show": "show one traceback in full",
+    "merge": "add up several files and write the sum to one",
     "export": "write a file for pprof, speedscope, flame graphs or scripts",
-    "import": "read what another tool has written into an .hlsnap file",
-    "check": "say whether a file is sound, and what is wrong where",
+    "import": "turn a file of another tool into an .hlsnap file",
+    "check": "say whether a file is sound, and if not, what is wrong and where",
     "completion": "write a script that completes commands and options in a shell",
-    "report": "write a page with a flame graph, a table and a timeline to look at in a browser",
-    "open": "show the same page from a server on this machine, for files that are too big for one page",
-    "enable": "let tracemalloc mean heapledger in every program of this environment",
+    "report": "write a page for the browser, with a flame graph, a table and a timeline",
+    "open": "show the same page from a server on this machine, for files too big for one page",
+    "enable": "make tracemalloc mean heapledger in every program of this environment",
     "disable": "undo enable",
-    "status": "say what is enabled, where, and what the environment's variables do",
+    "status": "say what is enabled, where, and what the environment variables do",
 }
 
 
@@ -45,14 +45,14 @@ def make_parser():
     parser = argparse.ArgumentParser(
         prog="heapledger",
         usage="heapledger [-h] [--version] COMMAND ...",
-        description="Every memory allocation of a Python program, with the traceback that made it.",
-        epilog=f"commands:\n{listing}\n\nheapledger help COMMAND says more, with an example.\n\n"
+        description="Record every memory allocation of a Python program, with the traceback that made it.",
+        epilog=f"commands:\n{listing}\n\nheapledger help COMMAND shows the options of a command, with an example.\n\n"
         "exit status: 0 done, 1 the answer is no, 2 could not be done, 130 ended by ^C",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"heapledger {_version}")
     # Not required, so that of an option that there is not, it is said that there is not.
-    parser.add_argument("command", metavar="COMMAND", nargs="?", help="one of those below")
+    parser.add_argument("command", metavar="COMMAND", nargs="?", help="one of the commands below")
     return parser
 
 

@@ -19,7 +19,7 @@ def number(kind, least, most, wanted):
     return read
 
 
-at_least_one = number(int, 1, sys.maxsize, "a whole number from 1 on")
+at_least_one = number(int, 1, sys.maxsize, "a whole number of at least 1")
 percentage = number(float, 0, 100, "a percentage from 0 to 100")
 frames = number(int, 1, 65535, "a whole number from 1 to 65535")
 port = number(int, 0, 65535, "a port from 0 to 65535")

@@ -24,7 +24,7 @@ def is_enabled():
 def enable():
     """Write the file; readers find either the whole of it or none."""
     if not is_site_folder():
-        raise Failure(f"heapledger was imported from {folder()}, which is no site-packages folder of this interpreter")
+        raise Failure(f"heapledger was imported from {folder()}, not from a site-packages folder of this interpreter")
     path = enabling_file()
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
     try:

@@ -20,8 +20,8 @@ def add_options(parser):
         "--fold",
         choices=FOLDS,
         default="imports",
-        help="imports: what importing modules takes is one line (the default); libraries: the same, and what installed"
-        " packages and the standard library allocate is charged to the line of your code that called them",
+        help="imports: show the memory of imports as one line (the default); libraries: also charge what installed"
+        " packages and the standard library allocate to the line of your code that called them",
     )
     group.add_argument(
         "--mine", dest="fold", action="store_const", const="libraries", help="the same as --fold libraries"

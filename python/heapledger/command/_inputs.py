@@ -50,7 +50,7 @@ def decode(data, filename):
     try:
         return _capture.decode(data, filename)
     except heapledger.SnapshotFormatError as error:
-        hint = "; heapledger check says what is sound" if error.offset else ""
+        hint = "; heapledger check says which parts are sound" if error.offset else ""
         raise _unreadable(filename, f"{error.reason} (byte {error.offset}){hint}") from error
     except MemoryError as error:
         raise _unreadable(filename, NO_MEMORY) from error
@@ -100,7 +100,7 @@ def _warn_of_sums(captures, filenames, moments):
     """Say on stderr what the sum of these captures, which has these moments, is not."""
     lost = [name for name in MOMENTS if name not in moments and any(name in one.moments for one in captures)]
     if lost:
-        print(f"heapledger: left out, as not all files have it: {', '.join(lost)}", file=sys.stderr)
+        print(f"heapledger: left out because not all files have it: {', '.join(lost)}", file=sys.stderr)
     processes = {}
     for capture, filename in zip(captures, filenames, strict=True):
         processes.setdefault(process_of(capture), []).append(_text.printable(os.fsdecode(filename)))
@@ -108,8 +108,8 @@ def _warn_of_sums(captures, filenames, moments):
     first, *others = max(processes.values(), key=len, default=[None])
     if others:
         print(
-            f"heapledger: {first} and {others[0] if len(others) == 1 else f'{len(others)} more'} are of one process:"
-            " their sum is no process's memory; diff and report show how it changed",
+            f"heapledger: {first} and {others[0] if len(others) == 1 else f'{len(others)} more'} are from one process:"
+            " their sum is not the memory of any process; diff and report show how it changed",
             file=sys.stderr,
         )
 
@@ -151,7 +151,7 @@ def snapshot_at(capture, moment=None):
 
 
 def add_files(parser):
-    parser.add_argument("files", metavar="FILE", nargs="+", help="an .hlsnap file, or a pickle of tracemalloc's")
+    parser.add_argument("files", metavar="FILE", nargs="+", help="an .hlsnap file, or a pickle of tracemalloc")
 
 
 def add_selection(parser):
@@ -169,13 +169,13 @@ def add_selection(parser):
         metavar="GLOB",
         action="append",
         default=[],
-        help="only blocks allocated by a file of this name, a whole path, such as '*/myapp/*'; may be repeated",
+        help="only blocks allocated by files with this path, such as '*/myapp/*'; can be repeated",
     )
     group.add_argument(
-        "--exclude", metavar="GLOB", action="append", default=[], help="no blocks allocated by a file of this name"
+        "--exclude", metavar="GLOB", action="append", default=[], help="no blocks allocated by files with this path"
     )
     group.add_argument(
-        "--all-frames", action="store_true", help="--include and --exclude look at the callers' files too"
+        "--all-frames", action="store_true", help="--include and --exclude also look at the files of the callers"
     )
     group.add_argument(
         "--domain", metavar="NUMBER", type=int, action="append", default=[], help="only blocks of this domain"

@@ -32,7 +32,7 @@ def _frames(text):
         found.append((filename, int(line), function))
         at = match.end()
     if at != len(text):
-        raise ValueError("a stack is not written as it should be")
+        raise ValueError("a stack is malformed")
     return tuple(reversed(found)) or (_UNKNOWN,)
 
 
@@ -44,13 +44,13 @@ def convert(data, filename, moment):
         table = csv.DictReader(file)
         try:
             if "stack_trace" not in table.fieldnames:  # the last name of HEADER, which may go on
-                raise ValueError("there is no column stack_trace")
+                raise ValueError("the column stack_trace is missing")
             for row in table:
                 frames = _frames(row["stack_trace"])
                 deepest = max(deepest, len(frames))
                 count, size = int(row["num_allocations"]), int(row["size"])
                 if not (0 < count < 2**56 and 0 <= size < 2**62) or max(frame[1] for frame in frames) >= 2**32:
-                    raise ValueError("a number is too great or too small")
+                    raise ValueError("a number is too large or too small")
                 each, greater = divmod(size, count)
                 if greater:
                     writer.add(frames, each + 1, greater)

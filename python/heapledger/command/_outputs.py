@@ -12,7 +12,7 @@ from heapledger.command import Failure, _inputs, _text
 
 def refuse_terminal(output, what, example):
     if output == "-" and sys.stdout.isatty():
-        raise Failure(f"{what} is nothing for a terminal; say where to write it: -o {example}")
+        raise Failure(f"{what} cannot be shown in a terminal; say where to write it: -o {example}")
 
 
 def refuse_inputs(output, filenames):
@@ -21,7 +21,7 @@ def refuse_inputs(output, filenames):
         return
     for filename in filenames:
         if os.path.exists(filename) and os.path.samefile(filename, output):
-            raise Failure(f"{_text.printable(output)} is one of the files to read; say another name with -o")
+            raise Failure(f"{_text.printable(output)} is one of the files to read; choose another name with -o")
 
 
 def write(output, content):

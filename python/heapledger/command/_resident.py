@@ -52,12 +52,15 @@ def resident(metadata):
 
 EXPLANATIONS = {
     "traced": ("traced", "blocks in the ledger when the snapshot was taken"),
-    "tables": ("heapledger", "our own tables, which go when tracing stops"),
+    "tables": ("heapledger", "its own tables, which go away when tracing stops"),
     "files": ("mapped files", "code and data of the interpreter and its libraries"),
-    "untraced": ("not traced", "in the interpreter's arenas and the C heap: from before tracing, of native code, gaps"),
+    "untraced": (
+        "not traced",
+        "in the interpreter's arenas and the C heap: allocated before tracing or by native code, and gaps",
+    ),
     "free": ("free in the C heap", "kept by malloc for later"),
-    "other": ("other", "stacks of threads, memory mapped by libraries; negative: obtained, but never touched"),
-    "rest": ("the rest", "the interpreter, native code, free memory: the file does not tell them apart at this moment"),
+    "other": ("other", "stacks of threads, memory mapped by libraries; negative if obtained but never touched"),
+    "rest": ("the rest", "the interpreter, native code, free memory: the file does not distinguish them here"),
 }
 
 

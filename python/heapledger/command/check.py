@@ -1,8 +1,8 @@
-"""Say whether a file is sound, and if not, what is wrong where and which sections of it are whole.
+"""Say whether a file is sound, and if not, what is wrong, where, and which sections of it are intact.
 
-Every section's checksum is compared, also behind a damaged one where the next can be found; then the file is read as
-all commands read it. Nothing is repaired. The exit status is 0 if all files are sound, 1 if one is not, and 2 if one
-cannot be read at all.
+The command compares the checksum of every section, also of those behind a damaged one if it can find them. Then it
+reads the file as all commands do. It repairs nothing. The exit status is 0 if all files are sound, 1 if one is not, and
+2 if one cannot be read at all.
 """
 
 import os
@@ -35,7 +35,7 @@ MEANINGS = {
 
 
 def add_arguments(parser):
-    parser.add_argument("files", metavar="FILE", nargs="+", help="an .hlsnap file, or a pickle of tracemalloc's")
+    parser.add_argument("files", metavar="FILE", nargs="+", help="an .hlsnap file, or a pickle of tracemalloc")
     parser.add_argument("--json", action="store_true", help="write JSON")
 
 
@@ -142,7 +142,7 @@ def examine(filename):
 def show(answer):
     state = "sound" if answer["sound"] else "not sound"
     version = f" {answer['version']}" if "version" in answer else ""
-    names = {"hlsnap": f".hlsnap{version}", "tracemalloc": "a pickle of tracemalloc's", "unknown": "no format known"}
+    names = {"hlsnap": f".hlsnap{version}", "tracemalloc": "a pickle of tracemalloc", "unknown": "an unknown format"}
     _table.show(
         f"{_text.printable(os.fsdecode(answer['file']))}: {state} "
         f"({names[answer['format']]}, {_text.plural(answer['bytes'], 'byte')})"

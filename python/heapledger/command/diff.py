@@ -1,7 +1,7 @@
-"""Show what grew and what shrank between two snapshots, the greatest changes first.
+"""Show what grew and what shrank between two snapshots, the largest changes first.
 
-Files may come from different processes; what they name alike is compared. Groups that only the new one has are marked
-new, those that only the old one has are marked gone.
+The files may come from different processes. The command compares what has the same name in both. It marks groups that
+only the new file has as new, and groups that only the old file has as gone.
 """
 
 from heapledger.command import _folding, _groups, _inputs, _names, _table, _text, top
@@ -13,8 +13,8 @@ EXAMPLE = """\
 
 
 def add_arguments(parser):
-    parser.add_argument("old", metavar="OLD", help="the earlier snapshot's file")
-    parser.add_argument("new", metavar="NEW", help="the later one's")
+    parser.add_argument("old", metavar="OLD", help="the file of the earlier snapshot")
+    parser.add_argument("new", metavar="NEW", help="the file of the later snapshot")
     top.add_view(parser)
     _inputs.add_selection(parser)
 

@@ -1,6 +1,6 @@
 """Undo `heapledger enable`: tracemalloc means the standard library's module again.
 
-Nothing of `enable` is left behind. Doing it where nothing is enabled does no harm.
+Nothing of `enable` is left behind. You can use it where nothing is enabled.
 """
 
 from heapledger.command import _environment

@@ -1,8 +1,8 @@
-"""Let tracemalloc mean heapledger in every program that runs in this environment.
+"""Make tracemalloc mean heapledger in every program that runs in this environment.
 
-From then on `import tracemalloc`, PYTHONTRACEMALLOC and -X tracemalloc mean heapledger there; no program is changed.
-This writes one file into the site-packages folder where heapledger is installed. `heapledger disable` removes it.
-Doing it again does no harm.
+From then on, `import tracemalloc`, PYTHONTRACEMALLOC and -X tracemalloc mean heapledger there. No program is changed.
+The command writes one file into the site-packages folder where heapledger is installed. `heapledger disable` removes
+it. You can use it more than once.
 """
 
 from heapledger.command import _environment

@@ -1,11 +1,11 @@
-"""Write a file for other tools: pprof, speedscope, flame graphs of collapsed stacks, spreadsheets, scripts.
+"""Write a file for other tools: pprof, speedscope, flame graphs (collapsed stacks), spreadsheets, scripts.
 
 pprof has the sample types inuse_space and inuse_objects (alive), peak_space and peak_objects, alloc_space and
-alloc_objects (allocated since tracing began); speedscope has a profile for each, csv and json have columns or members.
-Collapsed stacks are of one moment, that of --moment. Moments that the file does not have are left out.
+alloc_objects (allocated since tracing began). speedscope has a profile for each. csv has columns and json has members
+for each. Collapsed stacks are for one moment, that of --moment. Moments that the file does not have are left out.
 
-Stacks that were cut at the frame limit begin, for pprof, speedscope and collapsed, with the frames that most likely
-called them, and a frame [cut stacks, joined by a guess] after those; csv and json have them as they are.
+In pprof, speedscope and collapsed, a stack that was cut at the frame limit begins with the frames that most likely
+called it, followed by a frame [cut stacks, joined by a guess]. csv and json have such stacks as they are.
 """
 
 import os

@@ -1,11 +1,11 @@
-"""Make an .hlsnap file of what another tool has written.
+"""Turn a file of another tool into an .hlsnap file.
 
-A pickle of tracemalloc's Snapshot.dump: it is read without running anything that it names. It has no functions' names
-and no peak, so neither has the file; sizes, tracebacks and domains are all there.
+A pickle of tracemalloc's Snapshot.dump: the command reads it without running anything that it names. The pickle has no
+function names and no peak, so the new file has none either. It has all sizes, tracebacks and domains.
 
-A table of `memray transform csv`: memory at the peak, or with memray's --leaks what was never freed; then say --moment
-live here. Bytes and numbers of allocations of each stack are exact, the sizes of single allocations are averages.
-Allocators and threads are added up.
+A table of `memray transform csv`: the memory at the peak. If you used memray's --leaks, the table has what was never
+freed: say --moment live here. The bytes and the number of allocations of each stack are exact. The sizes of single
+allocations are averages. Allocators and threads are added up.
 """
 
 from heapledger.command import _inputs, _memray, _outputs, _table, _text, merge
@@ -19,7 +19,7 @@ def add_arguments(parser):
     parser.add_argument("file", metavar="FILE", help="the pickle or the table")
     merge.add_output(parser)
     parser.add_argument(
-        "--moment", choices=("live", "peak"), default="peak", help="what memray's table is of (default: peak)"
+        "--moment", choices=("live", "peak"), default="peak", help="the moment of memray's table (default: peak)"
     )
 
 

@@ -1,7 +1,7 @@
-"""Write the sum of several files into one, such as those of a program's processes.
+"""Add up several files, such as those of a program's processes, and write the sum to one file.
 
-Memory that forked processes inherited counts once. With one file this writes it anew, so a pickle of the standard
-library's becomes an .hlsnap file.
+Memory that forked processes inherited counts once. If you give one file, the command writes it again as .hlsnap, also
+if it is a pickle of the standard library.
 """
 
 from heapledger import _capture

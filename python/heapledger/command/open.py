@@ -1,7 +1,7 @@
-"""Show the page of heapledger report from a server on this machine, until ^C.
+"""Show the page of heapledger report from a server on this machine, until you press ^C.
 
-For files that are too big for one page: the browser asks for what it shows. Only this machine can reach the server, and
-only who knows the address, which has a random token in it.
+This is for files that are too big for one page: the browser asks for what it shows. Only this machine can reach the
+server, and only with its address, which contains a random token.
 """
 
 import sys
@@ -15,9 +15,9 @@ EXAMPLE = """\
 
 def add_arguments(parser):
     _inputs.add_files(parser)
-    parser.add_argument("--port", type=_arguments.port, default=0, help="the port (default: any that is free)")
+    parser.add_argument("--port", type=_arguments.port, default=0, help="the port (default: any free port)")
     parser.add_argument(
-        "--browser", action="store_true", help="start the browser, on whose command line others may see the address"
+        "--browser", action="store_true", help="start the browser; others may see the address on its command line"
     )
     report.add_way(parser)
 
@@ -35,7 +35,7 @@ def run(options):
         raise Failure(f"cannot listen on port {options.port}: {_inputs.reason(error)}") from error
     with server:
         print(server.address, flush=True)
-        print("^C ends it", file=sys.stderr)
+        print("press ^C to stop", file=sys.stderr)
         if options.browser:
             import webbrowser
 

@@ -1,7 +1,7 @@
-"""Write a page to look at in a browser: a flame graph, a table and, for a series, a timeline.
+"""Write a page for the browser: a flame graph, a table and, for a series, a timeline.
 
-The page is one file that loads nothing from the network. Of two files it shows the difference; of more, a series if all
-are of one process, else their sum.
+The page is one file that loads nothing from the network. For two files it shows the difference. For more files it shows
+a series if all are from one process, and their sum otherwise.
 """
 
 import os
@@ -22,13 +22,13 @@ MANY_BYTES = 32 << 20
 def add_way(parser):
     """Options that say what several files are to each other."""
     ways = parser.add_mutually_exclusive_group()
-    ways.add_argument("--merge", dest="way", action="store_const", const="merge", help="add the files up")
+    ways.add_argument("--merge", dest="way", action="store_const", const="merge", help="add up the files")
     ways.add_argument(
         "--diff",
         dest="way",
         action="store_const",
         const="difference",
-        help="the difference of two files (the default of two)",
+        help="the difference of two files (the default for two)",
     )
     ways.add_argument(
         "--series",
@@ -40,9 +40,9 @@ def add_way(parser):
     parser.add_argument(
         "--confidential",
         action="store_true",
-        help="replace the names of files and functions, leave out source, command, host, process and version",
+        help="replace the names of files and functions; leave out source, command, host, process and version",
     )
-    parser.add_argument("--no-source", action="store_true", help="leave out the text of the lines")
+    parser.add_argument("--no-source", action="store_true", help="leave out the source of the lines")
     _folding.add_options(parser)
 
 

@@ -1,16 +1,17 @@
-"""Run a program and write what it allocates, in every process of it, to files.
+"""Run a program and write what it allocates, in all its processes, to files.
 
-The program is given as to python: a script and its arguments, -m MODULE and arguments, or -c CODE and arguments. It
-is traced from before the interpreter starts. Everything else is as if python had been called: this command becomes that
-interpreter, with the options that it was called with itself (python -X dev -m heapledger run ...).
+Give the program as you would to python: a script and its arguments, -m MODULE and arguments, or -c CODE and arguments.
+It is traced from before the interpreter starts. Everything else is the same as with python: this command becomes that
+interpreter, with the interpreter options that you gave to it (python -X dev -m heapledger run ...).
 
 Each process writes a file when it ends: by itself, by sys.exit or os._exit, by an exception, or by a signal (SIGTERM,
-SIGINT, SIGHUP, SIGQUIT and others). It cannot when it is killed (SIGKILL), crashes or calls C's _exit. The first
-process says where the files are and which lines of the program held most. kill -s RTMIN+7 PID (or the signal of
---on-signal) makes a process write a file at once and go on.
+SIGINT, SIGHUP, SIGQUIT and others). It cannot write a file when it is killed (SIGKILL), crashes or calls C's _exit. The
+first process says where the files are and which lines of the program held most. kill -s RTMIN+7 PID (or the signal of
+--on-signal) makes a process write a file at once and continue.
 
-FILE is heapledger-%t-%r.hlsnap unless given: %t is the time of the start, %r the first process, %p the process that
-writes, %h the host, %% is %. Without %p, processes but the first have their number added to the name.
+The default of FILE is heapledger-%t-%r.hlsnap. %t is the time of the start, %r the number of the first process, %p the
+number of the process that writes, %h the host, and %% is %. Without %p, all processes except the first add their number
+to the name.
 """
 
 import argparse
@@ -51,7 +52,7 @@ def signal_number(text):
         names = {name: int(one) for one in signal.Signals for name in (one.name, one.name.removeprefix("SIG"))}
         number = int(text) if text.isdecimal() else names.get(text.upper())
     if number not in signal.valid_signals():
-        raise argparse.ArgumentTypeError(f"no signal: {text}")
+        raise argparse.ArgumentTypeError(f"{text} is not a signal")
     if number in (signal.SIGKILL, signal.SIGSTOP):
         raise argparse.ArgumentTypeError(f"{signal.Signals(number).name} cannot be caught")
     return number
@@ -65,21 +66,19 @@ def add_arguments(parser):
         type=_arguments.frames,
         default=DEFAULT_FRAMES,
         metavar="N",
-        help=f"frames of a traceback (default {DEFAULT_FRAMES})",
+        help=f"the maximum number of frames in a traceback (default: {DEFAULT_FRAMES})",
     )
-    parser.add_argument("--numbers", action="store_true", help="numbers at their own lines, too, which takes longer")
+    parser.add_argument("--numbers", action="store_true", help="show numbers at their own lines too; takes longer")
     parser.add_argument("-o", "--output", default=DEFAULT_FILE, metavar="FILE", help="where to write")
-    parser.add_argument("--peak", action="store_true", help="write what was there at the peak (both by default)")
-    parser.add_argument("--exit", action="store_true", help="write what is there at the end")
-    parser.add_argument(
-        "--every", type=seconds, default=0, metavar="SECONDS", help="also write a file every so many seconds"
-    )
+    parser.add_argument("--peak", action="store_true", help="write only what was alive at the peak (default: both)")
+    parser.add_argument("--exit", action="store_true", help="write only what is alive at the end")
+    parser.add_argument("--every", type=seconds, default=0, metavar="SECONDS", help="also write a file every SECONDS")
     parser.add_argument(
         "--on-signal",
         type=signal_number,
         default=DEFAULT_SIGNAL,
         metavar="SIGNAL",
-        help=f"the signal on which a file is written (default {DEFAULT_SIGNAL})",
+        help=f"the signal on which a process writes a file and continues (default: {DEFAULT_SIGNAL})",
     )
     parser.add_argument(
         "--children",
@@ -87,7 +86,7 @@ def add_arguments(parser):
         default=True,
         help="trace the processes that the program starts (the default)",
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="say nothing at the end")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print nothing at the end")
     # For the help: `arrange` leaves none of these two to be parsed.
     parser.add_argument("-m", metavar="MODULE", help="run a module")
     parser.add_argument("-c", metavar="CODE", help="run code")
@@ -139,11 +138,11 @@ def file_template(text):
         try:
             path = os.path.join(literally(os.getcwd()), path)
         except FileNotFoundError:
-            raise Failure("the current folder is gone: give -o with an absolute path") from None
+            raise Failure("the current folder no longer exists: give -o an absolute path") from None
     path = os.path.normpath(path)
     folder, name = (part.split("%%") for part in os.path.split(path))
     if any("%p" in piece for piece in folder):
-        raise Failure(f"{text}: %p can be in the file's name, and not in the folder's")
+        raise Failure(f"{text}: %p can be in the name of the file, not in the folder's")
     folder = "%".join(folder)
     if not os.path.isdir(folder):
         raise Failure(f"there is no folder {folder}")

@@ -1,7 +1,7 @@
-"""Show one traceback in full, with the source of its lines: what it holds, held at the peak, and has ever allocated.
+"""Show one traceback in full, with the source of its lines, and what it holds, held at the peak, and ever allocated.
 
-The number of a traceback comes from heapledger top --by traceback or diff --by traceback; its first digits suffice. It
-is the same in all files.
+heapledger top --by traceback and diff --by traceback print the numbers of tracebacks. The first digits of a number are
+enough. A traceback has the same number in all files.
 """
 
 from heapledger.command import Failure, _inputs, _names, _sources, _table, _text
@@ -13,7 +13,7 @@ EXAMPLE = """\
 
 
 def add_arguments(parser):
-    parser.add_argument("file", metavar="FILE", help="an .hlsnap file, or a pickle of tracemalloc's")
+    parser.add_argument("file", metavar="FILE", help="an .hlsnap file, or a pickle of tracemalloc")
     parser.add_argument("traceback", metavar="TRACEBACK-ID", help="the number of the traceback")
     parser.add_argument("--json", action="store_true", help="write JSON")
 

@@ -1,4 +1,4 @@
-"""Say whether tracemalloc means heapledger in this environment, and what the environment's variables do.
+"""Say whether tracemalloc means heapledger in this environment, and what the environment variables do.
 
 The exit status is 0 if it is enabled, and 1 if not.
 """

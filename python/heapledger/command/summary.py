@@ -1,8 +1,9 @@
-"""Show totals, the peak, the lines of your code that hold most, and traced memory against the process's.
+"""Show totals, the peak, the lines of your code that hold most, and traced memory compared with the process's memory.
 
-A line of yours holds what it has allocated itself and what the libraries that it called have; imports are left out. The
-system counts more than what was traced: the interpreter's own memory, that of native libraries, what allocators keep
-for later, and heapledger's tables. The last table says how much each of these was when the snapshot was taken.
+A line of yours holds what it allocated itself and what the libraries that it called allocated. Imports are left out.
+The system counts more than what was traced: the interpreter's own memory, the memory of native libraries, what
+allocators keep for later, and heapledger's tables. The last table says how much each of these was when the snapshot was
+taken.
 """
 
 import os
@@ -81,8 +82,8 @@ def show_packages(shown, size):
 
 def show_resident(memory, several):
     columns = [_table.Column("size", "bold"), _table.Column("share"), _table.Column("resident memory", prose=True)]
-    note = ", pages that processes share counted for each" if several else ""
-    rows = [[_text.size(memory["rss"]), _text.share(1, 1), f"all that the system counts (RSS){note}"]]
+    note = "; pages that processes share count for each" if several else ""
+    rows = [[_text.size(memory["rss"]), _text.share(1, 1), f"everything that the system counts (RSS){note}"]]
     for name, (title, meaning) in _resident.EXPLANATIONS.items():
         if name in memory["parts"]:
             size = memory["parts"][name]
@@ -132,5 +133,5 @@ def run(options):
         show_resident(memory, len(captures) > 1)
     if lost:
         _table.show()
-        _table.show(f"{_text.plural(lost, 'allocation')} could not be recorded for lack of memory")
+        _table.show(f"{_text.plural(lost, 'allocation')} could not be recorded because memory ran out")
     return 0

@@ -1,8 +1,8 @@
 """Show what holds the most memory, by line, file, function, traceback or package.
 
-A line's memory is what its own code has allocated; with --cumulative, also what the functions that it called have.
-With --mine only lines of your own code are shown, each with what the libraries that it called have allocated for it.
-Several files, such as those of many processes, are merged. A traceback's number is for heapledger show.
+The memory of a line is what its own code allocated. With --cumulative it includes what the functions that it called
+allocated. --mine shows only lines of your own code, each with what the libraries that it called allocated for it.
+Several files, such as those of many processes, are merged. Give the number of a traceback to heapledger show.
 """
 
 from heapledger.command import _arguments, _folding, _groups, _inputs, _names, _sources, _table, _text
@@ -16,12 +16,12 @@ EXAMPLE = """\
 
 def add_view(parser):
     """Options that top and diff have in common."""
-    parser.add_argument("--by", choices=_names.KEYS, default="line", help="what to add up (default: line)")
+    parser.add_argument("--by", choices=_names.KEYS, default="line", help="what to group by (default: line)")
     parser.add_argument(
-        "-n", "--number", metavar="N", type=_arguments.at_least_one, default=10, help="how many (default: 10)"
+        "-n", "--number", metavar="N", type=_arguments.at_least_one, default=10, help="how many to show (default: 10)"
     )
-    parser.add_argument("--cumulative", action="store_true", help="count what callees allocated too; not by traceback")
-    parser.add_argument("--no-source", action="store_true", help="do not look for the lines' source")
+    parser.add_argument("--cumulative", action="store_true", help="count what callees allocated too (not by traceback)")
+    parser.add_argument("--no-source", action="store_true", help="do not show the source of lines")
     parser.add_argument("--json", action="store_true", help="write JSON")
     _folding.add_options(parser)
     parser.set_defaults(fold=None)
@@ -29,11 +29,11 @@ def add_view(parser):
 
 def check_view(options):
     if options.fold == "libraries" and options.by == "traceback":
-        raise _inputs.Failure("--mine does not go with --by traceback, which shows whole tracebacks")
+        raise _inputs.Failure("--mine cannot be used with --by traceback, which shows whole tracebacks")
     if options.fold is None:
         options.fold = "nothing" if options.by == "traceback" else "imports"
     if options.cumulative and options.by == "traceback":
-        raise _inputs.Failure("--cumulative does not go with --by traceback: a traceback has no callees")
+        raise _inputs.Failure("--cumulative cannot be used with --by traceback: a traceback has no callees")
 
 
 def add_arguments(parser):

@@ -1,9 +1,9 @@
-"""Show the call tree: how much memory was allocated by each line and all that it called.
+"""Show the call tree: how much memory each line, and everything that it called, allocated.
 
-What has less than --threshold per cent of the whole is folded into one line, or left out where that has less, too. A
-call that is its caller's only one stands below it without being indented. What importing modules takes is one line.
+What has less than --threshold percent of the total is folded into one line. If that line has less too, it is left out.
+A call that is the only one of its caller stands below it without indentation. The memory of imports is one line.
 
-Stacks that were cut at the frame limit stand below the line that most likely called them, marked as a guess.
+A stack that was cut at the frame limit stands below the line that most likely called it, marked as a guess.
 """
 
 from heapledger.command import _arguments, _folding, _groups, _inputs, _kinds, _names, _sources, _table, _text
@@ -22,12 +22,12 @@ def add_arguments(parser):
         metavar="PERCENT",
         type=_arguments.percentage,
         default=1.0,
-        help="fold what has less (default: 1)",
+        help="fold what has less than this (default: 1)",
     )
     parser.add_argument(
-        "--depth", metavar="N", type=_arguments.at_least_one, default=100, help="fold what is deeper (default: 100)"
+        "--depth", metavar="N", type=_arguments.at_least_one, default=100, help="fold deeper calls (default: 100)"
     )
-    parser.add_argument("--source", action="store_true", help="show the source of the lines too")
+    parser.add_argument("--source", action="store_true", help="also show the source of the lines")
     parser.add_argument("--json", action="store_true", help="write JSON")
     _folding.add_options(parser)
     _inputs.add_selection(parser)

@@ -115,7 +115,7 @@ class Plugin:
         runs = runs_of(item)
         if not measurement.is_known():
             if memory is not None or leaks is not None or runs is not None:
-                pytest.fail("the test's memory is not known: it has stopped the tracer", pytrace=False)
+                pytest.fail("the test's memory is unknown because the test stopped the tracer", pytrace=False)
             return
         numbers = measurement.numbers(own=False)
         item.stash[NUMBERS_OF_ITEM] = numbers

@@ -74,7 +74,7 @@ class Baseline:
         except (OSError, ValueError) as error:
             raise pytest.UsageError(f"{self._path}: {error}") from None
         if not isinstance(content, dict) or content.get(_MARK) != 1:
-            raise pytest.UsageError(f"{self._path}: is no baseline of this version of heapledger")
+            raise pytest.UsageError(f"{self._path}: is not a baseline of this version of heapledger")
         for budgets in (budgets for name, budgets in content.items() if name != _MARK):
             if not isinstance(budgets, dict) or not all(map(_is_entry, budgets.values())):
                 raise pytest.UsageError(f"{self._path}: is damaged")

@@ -70,7 +70,7 @@ def _limit_leaks(size, *, filter=None, filter_fn=None, current_thread_only=False
         raise ValueError(f"filter_fn must be a function of a stack, not {filter_fn!r}")
     for name, number, least in (("warmup", warmup, 0), ("rounds", rounds, 1)):
         if not isinstance(number, int) or number < least:
-            raise ValueError(f"{name} must be an int from {least} on, not {number!r}")
+            raise ValueError(f"{name} must be an int of at least {least}, not {number!r}")
     return Leaks(parse_size(size), filters, filter_fn, bool(current_thread_only), warmup, rounds)
 
 

@@ -15,5 +15,5 @@ def parse_size(size):
         return size
     found = _SIZE.fullmatch(size) if isinstance(size, str) else None
     if found is None or found[2].upper() not in _UNITS:
-        raise ValueError(f"{size!r} is no size; write '24 MB', '1.5 GiB', '100 B' or a number of bytes")
+        raise ValueError(f"{size!r} is not a size; write '24 MB', '1.5 GiB', '100 B' or a number of bytes")
     return int(float(found[1]) * _UNITS[found[2].upper()])

@@ -74,7 +74,7 @@ def _load_all(filenames, is_long):
 def load(filenames, way=None):
     """The subject of these files; `way` is None, "merge", "difference" or "series"."""
     if way == "difference" and len(filenames) != 2:
-        raise Failure(f"a difference is that of two files, not of {len(filenames)}")
+        raise Failure(f"a difference needs two files, not {len(filenames)}")
     is_long = sum(map(_size_of, filenames)) > MANY_BYTES
     captures = _load_all(filenames, is_long or len(filenames) > MANY_FILES)
     metadata = [capture.metadata for capture in captures]
