@@ -1,11 +1,11 @@
-"""The command heapledger: finds the subcommand, which is a module of this package, and runs it.
+"""The heapledger command: finds the subcommand, which is a module of this package, and runs it.
 
-A subcommand's module has a docstring and EXAMPLE, which its --help shows, add_arguments(parser), and run(options):
-the exit status. It may have arrange(arguments): the words as argparse is to have them. Only the module that is asked
-for is imported.
+The module of a subcommand has a docstring and EXAMPLE, which its --help shows. It has add_arguments(parser) and
+run(options), which returns the exit status. It may have arrange(arguments), which returns the words for argparse. Only
+the module of the given subcommand is imported.
 
-Exit status of every subcommand: 0 done, 1 a question answered with no, 2 a mistake in the command line or something
-that could not be done; then stderr says what. 130 and 141: ended by ^C, or by a pipe that nobody reads any more.
+The exit status of every subcommand: 0 done, 1 the answer is no, 2 a mistake in the command line or something that could
+not be done; then stderr says what. 130 and 141: ended by ^C, or because nobody reads the output pipe any more.
 """
 
 import argparse
@@ -36,7 +36,7 @@ SUMMARIES = {
 
 
 class Failure(Exception):
-    """What could not be done, in a sentence for the user."""
+    """Something could not be done. The text is a sentence for the user."""
 
 
 def make_parser():
@@ -51,13 +51,13 @@ def make_parser():
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"heapledger {_version}")
-    # Not required, so that of an option that there is not, it is said that there is not.
+    # Not required, so that an unknown option gets a message of its own.
     parser.add_argument("command", metavar="COMMAND", nargs="?", help="one of the commands below")
     return parser
 
 
 def unknown(name):
-    """What is said of a command that there is not."""
+    """The message for an unknown command."""
     import difflib
 
     close = difflib.get_close_matches(name, SUMMARIES, 1)
@@ -79,7 +79,7 @@ def make_command_parser(name):
 
 
 def give_up_output():
-    """The interpreter flushes once more when it ends."""
+    """Throw away further output: the interpreter flushes stdout once more when it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -89,10 +89,10 @@ def run_command(name, arguments):
         arguments = module.arrange(arguments)
     options = parser.parse_args(arguments)
     if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")  # any name can be shown, whatever the encoding
+        sys.stdout.reconfigure(errors="backslashreplace")  # show any name in any encoding
     try:
         status = module.run(options)
-        sys.stdout.flush()  # here, where a pipe that nobody reads is noticed
+        sys.stdout.flush()  # here, where we notice a pipe that nobody reads
         return status
     except Failure as failure:
         print(f"heapledger {name}: {failure}", file=sys.stderr)
@@ -109,16 +109,16 @@ def run_command(name, arguments):
 
 
 def open_closed_outputs():
-    """Called with stdout or stderr closed, Python has None for it. What is written there is to vanish."""
+    """If stdout or stderr is closed, Python has None for it. Throw away what is written there."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            # Not inherited: the program that `run` becomes finds the descriptor closed again.
+            # Not inherited: the program that `run` becomes must find the descriptor closed again.
             descriptor = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
             setattr(sys, name, open(descriptor, "w", encoding="utf-8", closefd=False))
 
 
 def main(arguments=None):
-    """Run the command line, sys.argv's unless given; the exit status."""
+    """Run the command line (default: sys.argv) and return the exit status."""
     open_closed_outputs()
     arguments = sys.argv[1:] if arguments is None else arguments
     parser = make_parser()

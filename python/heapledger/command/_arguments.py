@@ -1,11 +1,11 @@
-"""Numbers on the command line. What is said of a wrong one names what is wanted, not a function of ours."""
+"""Numbers on the command line. The message for a wrong number says what is expected."""
 
 import argparse
 import sys
 
 
 def number(kind, least, most, wanted):
-    """For add_argument(type=...): reads a number of this kind within these bounds, which `wanted` puts into words."""
+    """For add_argument(type=...): read a number of this kind within these bounds. `wanted` describes them in words."""
 
     def read(text):
         try:

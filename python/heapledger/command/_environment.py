@@ -1,11 +1,11 @@
-"""The environment that heapledger is installed in, and the file there that lets tracemalloc mean heapledger."""
+"""The environment that heapledger is installed in, and the file there that makes tracemalloc mean heapledger."""
 
 import os
 
 from heapledger._site import folder, is_site_folder, starts_programs  # noqa: F401 - status shows the last
 from heapledger.command import Failure
 
-# One line that `site` executes. It outlives the package if that is removed without `heapledger disable`, and is silent.
+# One line that `site` executes. If the package is removed without `heapledger disable`, it stays and does nothing.
 ENABLING_LINE = (
     r'import sys; exec("try:\n import _heapledger_start\nexcept ImportError:\n pass\n'
     r'else:\n _heapledger_start.stand_in()")'
@@ -22,7 +22,7 @@ def is_enabled():
 
 
 def enable():
-    """Write the file; readers find either the whole of it or none."""
+    """Write the file. Readers find the whole file or no file."""
     if not is_site_folder():
         raise Failure(f"heapledger was imported from {folder()}, not from a site-packages folder of this interpreter")
     path = enabling_file()

@@ -1,6 +1,7 @@
-"""Where to begin: the lines of the program's own code that hold most, with all that was allocated by what they called.
+"""Where to begin: the lines of the program's own code that hold most, including what their callees allocated.
 
-Imports are left out. A program without code of its own, such as one started by -m, has the lines that allocated.
+Imports are left out. For a program without code of its own, such as one started by -m, these are the lines that
+allocated.
 """
 
 import shlex
@@ -39,7 +40,7 @@ class Fix:
         return [_text.size(one.size), _text.share(one.size, self._size), text]
 
     def show(self, filenames):
-        """The table, and the command that goes on from there."""
+        """Show the table, and the command that shows more."""
         if not self._lines:
             return
         _table.show(_TITLES[self.moment].format(whose="your" if self._is_own else "any"))

@@ -1,11 +1,11 @@
-"""Folding: what a program's code uses is charged to the code.
+"""Folding: charge memory to the program's own code.
 
-    nothing     everything is shown as it is
-    imports     what importing modules takes is one group; the frames of the import system are shown nowhere
-    libraries   and of the rest, only the program's own lines are shown, with all that was allocated by what they called
+    nothing     show everything as it is
+    imports     show the memory of imports as one group; hide the frames of the import system
+    libraries   the same, and show only the program's own lines, including what their callees allocated
 
-A block belongs to imports if the import system is nearer to it on its stack than any line of the program's own: so a
-module's own top-level code is the program's, and what a library does when it is imported is not.
+A block belongs to imports if the import system is nearer to it on its stack than any line of the program's own code. So
+the top-level code of the program's modules is its own. What a library does when it is imported is not.
 """
 
 from heapledger._ledger import _split
@@ -37,11 +37,11 @@ class Folding:
         return {"importlib": True, "own": False}.get(self.kinds.of(filename))
 
     def parts(self, snapshot):
-        """(the snapshot without imports, that of imports)"""
+        """(the snapshot without imports, the snapshot of imports)"""
         return (snapshot, None) if self.fold == "nothing" else _split(snapshot, self._is_import)
 
     def hides(self, filename):
-        """Whether frames in this file are not shown; what was allocated there belongs to their callers."""
+        """Whether frames in this file are hidden. What they allocated belongs to their callers."""
         if self.fold == "nothing":
             return False
         kind = self.kinds.of(filename)

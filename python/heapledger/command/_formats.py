@@ -1,4 +1,4 @@
-"""What export writes: functions from a call tree of snapshots of some moments to text or bytes."""
+"""The formats of export: functions that turn a call tree of snapshots of some moments into text or bytes."""
 
 import csv
 import io
@@ -8,7 +8,7 @@ from heapledger.command import _names, _pprof
 
 
 class Exported:
-    """What is written: the tree, the names of its snapshots' moments, the one to show first, metadata, a title."""
+    """What to write: the tree, the names of its snapshots' moments, the moment to show first, metadata, a title."""
 
     def __init__(self, tree, moments, chosen, metadata, title):
         self.tree = tree
@@ -75,7 +75,7 @@ def speedscope(exported):
 
 
 def _collapsed_frame(location):
-    """Semicolons and ends of lines separate frames and stacks, so names cannot have them."""
+    """Semicolons separate frames, and ends of lines separate stacks, so names cannot contain them."""
     filename, line, function = location
     name = f"{function} ({filename}:{line})" if function else f"{filename}:{line}"
     return "".join("_" if character == ";" or not character.isprintable() else character for character in name)
@@ -95,7 +95,7 @@ def collapsed(exported):
 
 
 def csv_table(exported):
-    """A line for each stack. Its frames are in one field, file:line:function each, the oldest first."""
+    """A line for each stack. One field has its frames, each as file:line:function, oldest first."""
     tree, ids = exported.tree, _names.Ids().of_tree(exported.tree)
     names = [f"{filename}:{line}:{function or ''}" for filename, line, function in tree.locations]
     text = io.StringIO(newline="")
@@ -111,7 +111,7 @@ def csv_table(exported):
 
 
 def json_document(exported):
-    """Everything: frames once, stacks as numbers of frames, the oldest first."""
+    """Everything: each frame once, and stacks as numbers of frames, oldest first."""
     tree, ids = exported.tree, _names.Ids().of_tree(exported.tree)
     stacks = [
         {
@@ -139,5 +139,5 @@ FORMATS = {
     "csv": csv_table,
     "json": json_document,
 }
-# Those that draw graphs, which cut stacks would shred.
+# The formats for graphs. Cut stacks would tear a graph apart.
 JOINED = ("pprof", "speedscope", "collapsed")

@@ -1,9 +1,9 @@
 """Sums by a key (python/heapledger/command/_names.py), of one snapshot or of two.
 
-Lines, files and tracebacks are grouped as Snapshot.statistics does, and only those that are shown are made objects. The
-others are added up by keys that are made here for each line, of which there are few. With `cumulative` a block counts
-once for a key, however often that is on its stack, so that no share exceeds 100 %. What is folded (_folding.py) is a
-group of its own.
+Lines, files and tracebacks are grouped as Snapshot.statistics does it, and only the groups to show become objects. For
+other keys, this module makes a key for each line and adds up the lines, of which there are few. With `cumulative` a
+block counts once for a key, however often the key is on its stack, so no share exceeds 100 %. What is folded
+(_folding.py) is a group of its own.
 """
 
 import heapq
@@ -24,7 +24,7 @@ class Group:
 
 
 class Difference(Group):
-    """size and count are the new snapshot's."""
+    """size and count are those of the new snapshot."""
 
     __slots__ = ("size_diff", "count_diff")
 
@@ -115,7 +115,7 @@ def _rank_of_change(difference):
 
 
 def groups(snapshot, by, cumulative, limit, folding):
-    """([Group, ...], how many there are): the greatest come first."""
+    """([Group, ...], the number of all groups), largest first."""
     rest, imports = folding.parts(snapshot)
     size, count = total(imports) if imports is not None else (0, 0)
     if _is_native(by, cumulative, folding):
@@ -139,7 +139,7 @@ def _changes(before, after):
 
 
 def differences(old, new, by, cumulative, limit, folding):
-    """([Difference, ...], how many there are): what has changed, the greatest changes first."""
+    """([Difference, ...], the number of all differences), largest changes first."""
     parts = [folding.parts(old), folding.parts(new)]
     folded = [{_names.IMPORTS: total(imports)} if imports is not None else {} for _, imports in parts]
     if _is_native(by, cumulative, folding):

@@ -1,6 +1,6 @@
-"""The files that commands read, and the choice of what to look at in them. Several files are merged to one capture.
+"""The files that commands read, and the options that select what to look at. Several files are merged to one capture.
 
-What is wrong with a file is a Failure: a sentence with the file's name.
+If a file cannot be read, a Failure says why, with the name of the file.
 """
 
 import os
@@ -18,7 +18,7 @@ NO_MEMORY = "there is not enough memory"
 
 
 def size_of(filename):
-    """Bytes, for the progress bar; what cannot be read is noticed soon."""
+    """Bytes, for the progress bar. If the file cannot be read, the reader notices soon."""
     try:
         return os.stat(filename).st_size
     except OSError:
@@ -35,7 +35,7 @@ def _unreadable(filename, why):
 
 
 def read(filename):
-    """The bytes of a file. Whoever wants to look at them twice keeps them: a pipe can be read once."""
+    """The bytes of a file. A pipe can be read once, so keep the bytes to look at them twice."""
     try:
         with open(filename, "rb") as file:
             return file.read()
@@ -78,7 +78,7 @@ def _analysable(capture):
 
 
 def load_all(filenames):
-    """The captures in these files. A bar shows how far it is when it takes long."""
+    """The captures in these files. A bar shows the progress if this takes long."""
     sizes = [size_of(filename) for filename in filenames]
     is_long = sum(sizes) > MANY_BYTES or len(filenames) > MANY_FILES
     captures = []
@@ -90,14 +90,14 @@ def load_all(filenames):
 
 
 def process_of(capture):
-    """What tells the process that a capture is of from others; None if the file does not say it."""
+    """What identifies the process of a capture; None if the file does not say it."""
     metadata = capture.metadata
     host, number = metadata.get("host"), metadata.get("pid")
     return (host, number, repr(metadata.get("command"))) if isinstance(host, str) and isinstance(number, int) else None
 
 
 def _warn_of_sums(captures, filenames, moments):
-    """Say on stderr what the sum of these captures, which has these moments, is not."""
+    """Warn on stderr if the sum of these captures lacks moments, or is not the memory of any process."""
     lost = [name for name in MOMENTS if name not in moments and any(name in one.moments for one in captures)]
     if lost:
         print(f"heapledger: left out because not all files have it: {', '.join(lost)}", file=sys.stderr)
@@ -115,7 +115,7 @@ def _warn_of_sums(captures, filenames, moments):
 
 
 def merged(captures, filenames):
-    """The sum of the captures in these files; the only one as it is."""
+    """The sum of the captures in these files. A single capture stays as it is."""
     if len(captures) == 1:
         return captures[0]
     with _progress.show("merging", None, len(captures) > MANY_FILES):
@@ -135,14 +135,14 @@ def load(filenames):
 
 
 def load_folded(filenames, options):
-    """(capture, folding) of these files, as the options of _folding.add_options ask for."""
+    """(capture, folding) of these files, with the options of _folding.add_options."""
     warn_of_exclusion(options)
     captures = load_all(filenames)
     return merged(captures, filenames), _folding.of_captures(options.fold, captures)
 
 
 def snapshot_at(capture, moment=None):
-    """(moment, snapshot): of the moment that was asked for, else of the first that the capture has."""
+    """(moment, snapshot) of the given moment, or of the first moment that the capture has."""
     for name in MOMENTS if moment is None else (moment,):
         snapshot = getattr(capture, name)
         if snapshot is not None:
@@ -155,7 +155,7 @@ def add_files(parser):
 
 
 def add_selection(parser):
-    """Options that say which blocks to look at; select() obeys them."""
+    """Add the options that select blocks. select() applies them."""
     group = parser.add_argument_group("which blocks")
     group.add_argument(
         "--moment",
@@ -183,7 +183,7 @@ def add_selection(parser):
 
 
 def warn_of_exclusion(options):
-    """Whoever excludes libraries mostly wants to see his own code, and would lose what it had them allocate."""
+    """Users who exclude libraries mostly want to see their own code, and would lose what libraries allocated for it."""
     if any("-packages" in pattern for pattern in options.exclude) and options.fold != "libraries":
         print("heapledger: --exclude drops what libraries allocate; --mine charges it to your lines", file=sys.stderr)
 
@@ -195,8 +195,8 @@ def make_filters(options):
 
 
 def filtered(snapshot, options):
-    """What the options leave of a snapshot."""
-    # Each kind by itself: filters that include are alternatives to each other, but a domain is none to a file.
+    """The part of a snapshot that the options select."""
+    # Each kind separately: inclusive filters are alternatives, but a domain is not an alternative to a file.
     if options.domain:
         snapshot = snapshot.filter_traces([heapledger.DomainFilter(True, domain) for domain in options.domain])
     filters = make_filters(options)
@@ -204,17 +204,17 @@ def filtered(snapshot, options):
 
 
 def nothing(options):
-    """What is said where there is no block to show."""
+    """The message if there is no block to show."""
     names = [f"--{name}" for name in ("include", "exclude", "domain") if getattr(options, name)]
     if not names:
         return "there are no blocks"
-    # Names in a file are whole paths, or stand in brackets as <string> does.
+    # Names in a capture are whole paths, or are in angle brackets like <string>.
     relative = [pattern for pattern in options.include if pattern[:1] not in ("/", "*", "?", "[", "<")]
     hint = f"; names are whole paths, try '*/{_text.printable(relative[0])}'" if relative else ""
     return f"no block is left by {' and '.join(names)}{hint}"
 
 
 def select(capture, options):
-    """(moment, snapshot) that the options of add_selection ask for."""
+    """(moment, snapshot) that the options of add_selection select."""
     moment, snapshot = snapshot_at(capture, options.moment)
     return moment, filtered(snapshot, options)

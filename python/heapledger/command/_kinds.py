@@ -1,8 +1,8 @@
-"""What kind of code a file holds. This is the one place that says what a program's own code is: docs/commands.md has it
-in words, and the closing lines of `heapledger run`, which are written in C, follow the same rule.
+"""What kind of code a file holds. This is the one place that defines what a program's own code is. docs/commands.md
+describes it in words. The closing lines of `heapledger run`, which are written in C, follow the same rule.
 
-The capture may come from another machine, so names are all there is to go by: those of the files, and of the
-interpreter in the capture's metadata.
+The capture may come from another machine, so only names can tell: the names of the files, and that of the interpreter
+in the capture's metadata.
 """
 
 import os.path
@@ -39,7 +39,7 @@ def _folders(metadata):
 
 class Kinds:
     """of(filename): one of KINDS, in captures with these metadata. `known` has the kinds of files whose names do not
-    tell: the cells of a notebook."""
+    say it, such as the cells of a notebook."""
 
     def __init__(self, metadata, known=None):
         metadata = list(metadata)
@@ -63,5 +63,5 @@ class Kinds:
         if filename.startswith("<") and filename.endswith(">"):
             return "other"
         folder, name = os.path.split(filename)
-        # A command such as bin/uvicorn is part of a package, though it is in no folder of packages.
+        # A command such as bin/uvicorn is part of a package, although it is not in a folder of packages.
         return "site-packages" if folder in self._folders and not name.endswith(".py") else "own"

@@ -1,8 +1,8 @@
 """Tables that `memray transform csv` writes: a line for each allocator, thread and stack, with bytes and allocations.
 
-Frames are function;file;line, the newest first, with | between them. Allocators and threads are added up. The table has
-the bytes of all allocations of a line together, so their single sizes are not known: they come out as equal as whole
-numbers can be, and their sum and number are right.
+Frames are function;file;line, newest first, with | between them. Allocators and threads are added up. The table has
+only the total bytes of all allocations of a line, so the sizes of single allocations are unknown. This module makes
+them as equal as whole numbers can be. Their sum and their number are right.
 """
 
 import csv
@@ -18,7 +18,7 @@ _UNKNOWN = ("<unknown>", 0, None)
 
 
 def is_table(data):
-    """Whether the bytes of a file begin like such a table."""
+    """Whether these bytes begin like such a table."""
     return data.startswith(HEADER.encode("ascii"))
 
 

@@ -1,7 +1,7 @@
 """What allocations are grouped by, and what the groups are called.
 
 A key is a tuple: (file, line), (file,), (file, function), (package,), or for tracebacks a tuple of (file, line,
-function), the oldest frame first. A function that is not known is None. IMPORTS and ELSEWHERE are keys of any kind.
+function), oldest frame first. An unknown function is None. IMPORTS and ELSEWHERE are keys of any kind.
 """
 
 from heapledger.command import _kinds, _text
@@ -67,7 +67,7 @@ class Ids:
 
 
 def is_folded(key):
-    """Whether the key is that of a group which stands for many."""
+    """Whether the key is that of a folded group."""
     return key in (IMPORTS, ELSEWHERE)
 
 

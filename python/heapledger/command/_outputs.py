@@ -1,6 +1,6 @@
-"""The files that commands write: there as a whole or not at all. The name "-" is stdout.
+"""The files that commands write. A file appears whole or not at all. The name "-" is stdout.
 
-What cannot be written is a Failure: a sentence with the file's name.
+If a file cannot be written, a Failure says why, with the name of the file.
 """
 
 import os
@@ -16,7 +16,7 @@ def refuse_terminal(output, what, example):
 
 
 def refuse_inputs(output, filenames):
-    """Other formats are no .hlsnap files: who writes one over a file that is read loses that."""
+    """Refuse to overwrite an input with another format: the .hlsnap file would be lost."""
     if output == "-" or not os.path.isfile(output):
         return
     for filename in filenames:

@@ -1,8 +1,8 @@
 """Profiles for pprof: profile.proto of github.com/google/pprof, compressed by gzip.
 
-A sample is a stack, the newest frame first, with a value for each sample type. The names of these are those of Go's
-heap profiles, so that pprof's own options for them work; those of the peak are ours. Moments that a capture lacks are
-left out. A line of Python is a location with one line in it; its function starts where nobody knows: line 0.
+A sample is a stack, newest frame first, with a value for each sample type. The sample types have the names of Go's heap
+profiles, so that pprof's own options for them work. The names for the peak are ours. Moments that a capture lacks are
+left out. A line of Python is a location with one line in it. Where its function starts is unknown: line 0.
 """
 
 import gzip
@@ -24,7 +24,7 @@ class Strings:
         return self._numbers.setdefault(text, len(self._numbers))
 
     def encode(self):
-        # A lone surrogate stands for a byte of a file's name that is no UTF-8; pprof refuses what is no UTF-8.
+        # A lone surrogate stands for a byte of a file name that is not UTF-8. pprof refuses what is not UTF-8.
         return b"".join(chunk(_STRING, text.encode("utf-8", "backslashreplace")) for text in self._numbers)
 
 
@@ -42,7 +42,7 @@ def _locations(strings, locations):
         known = functions.setdefault((filename, function), len(functions) + 1)
         yield chunk(_LOCATION, field(1, number) + field(2, 1) + chunk(4, field(1, known) + field(2, line)))
     for (filename, function), number in functions.items():
-        # Where the function is not known, the file has to do, or pprof would add up all files.
+        # If the function is unknown, use the file, or pprof would add up all files.
         name = strings.number(function or filename)
         names = field(2, name) + field(3, name) + field(4, strings.number(filename))
         yield chunk(_FUNCTION, field(1, number) + names)

@@ -1,11 +1,11 @@
-"""A progress bar on stderr for what takes long: on a terminal only, and gone when it is done."""
+"""A progress bar on stderr for long work. It appears only on a terminal, and disappears at the end."""
 
 import contextlib
 import sys
 
 
 class _Silent:
-    """Nothing to show: short work, or nobody who watches."""
+    """Shows nothing: the work is short, or nobody watches."""
 
     def advance(self, amount):
         pass
@@ -22,7 +22,7 @@ class _Shown:
 
 @contextlib.contextmanager
 def show(what, total, is_long):
-    """Within the block: an object with advance(amount), up to `total`, which is None where nobody knows it."""
+    """In the block: an object with advance(amount), up to `total`. `total` is None if it is unknown."""
     if not is_long or sys.stderr is None or not sys.stderr.isatty():
         yield _Silent()
         return

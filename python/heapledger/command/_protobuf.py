@@ -1,4 +1,4 @@
-"""As much of the encoding of protocol buffers as a profile needs: numbers, and bytes with their length."""
+"""The part of the encoding of protocol buffers that a profile needs: numbers, and bytes with their length."""
 
 
 def digits(number):

@@ -1,14 +1,15 @@
-"""The memory that the system counts for a process (RSS), and what it is made of, from the metadata of a capture.
+"""The memory that the system counts for a process (RSS), and what it consists of, from the metadata of a capture.
 
-What takes long to find out is found out when a snapshot is saved, which may be long after it was taken. Only what
-belongs to the moment of the snapshot is put beside its traced memory; so of one that was saved later, less is known.
+heapledger collects some facts only when a snapshot is saved, because they take long. That may be long after the
+snapshot was taken. This module compares traced memory only with facts of the same moment. So it knows less about a
+snapshot that was saved later.
 """
 
 SAME_MOMENT = 10**9  # nanoseconds
 
 
 def number(value):
-    """A size as files have it, which anybody may have written; None if it is not one."""
+    """The value if it is a size, else None. Anybody may have written the file."""
     return value if type(value) is int and 0 <= value < 2**63 else None
 
 
@@ -17,14 +18,14 @@ def part(mapping, key):
 
 
 def _process_then(metadata):
-    """What is known of the process when the snapshot was taken; None if it was saved later."""
+    """The facts about the process when the snapshot was taken; None if it was saved later."""
     process = part(metadata, "process_at_dump")
     taken, saved = number(part(metadata, "time")), number(part(process, "time"))
     return None if None not in (taken, saved) and saved - taken > SAME_MOMENT else process
 
 
 def resident(metadata):
-    """{"rss": ..., "parts": {name: bytes}} of one process; None where the file does not say it."""
+    """{"rss": ..., "parts": {name: bytes}} of one process; None if the file does not say it."""
     process = _process_then(metadata)
     pages = part(process, "pages")
     rss = number(part(pages, "Rss"))
@@ -69,7 +70,7 @@ def _add_rest(rss, parts):
 
 
 def add_residents(found):
-    """The sum of several processes'; None if not all are known."""
+    """The sum of several processes; None if one of them is unknown."""
     if not found or None in found:
         return None
     names = [name for name in EXPLANATIONS if all(name in one["parts"] for one in found)]

@@ -1,8 +1,8 @@
-"""The lines of source that frames name, where the files are on this machine.
+"""The source lines that frames name, if the files are on this machine.
 
-The names come from files that anybody may have written, so only regular files of a sensible size are opened, and only
-those that an absolute path or a path from the current folder leads to. What this process knows without a file, such as
-the cells of a notebook, is in linecache.
+Anybody may have written the names. So only regular files of a sensible size are opened, and only by an absolute path or
+a path from the current folder. Source that this process knows without a file, such as the cells of a notebook, is in
+linecache.
 """
 
 import linecache

@@ -1,6 +1,7 @@
-"""Tables and other output of the commands: with colours and cut to fit on a terminal, plain and whole elsewhere.
+"""Tables and other output of the commands. On a terminal they have colours and are cut to fit. Elsewhere they are plain
+and whole.
 
-Cells are text, never markup. rich is imported only when there is a terminal to write to.
+Cells are text, never markup. rich is imported only if the output is a terminal.
 """
 
 import os
@@ -33,8 +34,8 @@ def show(text=""):
 
 
 def show_json(value):
-    """As json.dump(indent=2), but without a recursion: a call tree may be deeper than that can be."""
-    from json import dumps  # takes as long as a small command to import
+    """Like json.dump(indent=2), but without recursion: a call tree may be too deep for it."""
+    from json import dumps  # importing it takes as long as a small command
 
     waiting = [(0, "", value)]  # the last one is next: (level, text before it, value)
     while waiting:
@@ -99,7 +100,7 @@ def _show_rich(columns, rows):
     taken = sum(widths) + 2 * len(widths)
     room = max(console.width - taken, LEAST_ROOM, len(last.title))
     table.add_column(last.title, style=last.style, no_wrap=not last.prose, max_width=room)
-    # Were the table wider than the console, numbers would be cut, too. The terminal breaks lines that are too long.
+    # If the table were wider than the console, numbers would be cut too. The terminal breaks lines that are too long.
     console.width = taken + room
     for row in rows:
         first, *more = [line if last.prose else _text.shorten(line, room) for line in row[-1][0].split("\n")]

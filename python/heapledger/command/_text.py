@@ -1,4 +1,4 @@
-"""What is shown of sizes and names. Names come from files that anybody may have written: nothing but text is shown."""
+"""Sizes and names as text. Anybody may have written the names, so they are shown as text and nothing else."""
 
 
 def printable(name):
@@ -30,12 +30,12 @@ def count(number, sign=False):
 
 
 def share(part, whole):
-    """Per cent; empty where there is nothing to have a share of."""
+    """Percent; empty if the whole is nothing."""
     return f"{100 * part / whole:.1f}%" if whole else ""
 
 
 def shorten(name, width):
-    """The name in at most so many characters: its end says most, and a little of its beginning says where it is."""
+    """The name cut to so many characters. Its end says most, and some of its beginning says where it is."""
     if len(name) <= width or width < 4:
         return name
     head = min(width // 4, 12)

@@ -1,8 +1,8 @@
 """The call tree of one or several snapshots: their stacks as paths from the oldest frame down.
 
-Nodes are in preorder: node 0 is the root, which is no frame, and a node is followed by all that is below it. In a tree
-that is `joined`, stacks which were cut at the frame limit are below joints (src/core/tree.h): nodes with the file
-_kinds.CUT, whose parents are a guess.
+Nodes are in preorder: node 0 is the root, which is not a frame, and everything below a node follows it. In a `joined`
+tree, stacks that were cut at the frame limit are below joints (src/core/tree.h). These are nodes with the file
+_kinds.CUT, and their parents are a guess.
 """
 
 import functools
@@ -15,7 +15,7 @@ class CallTree:
     or 0 for the root. By snapshot and node: own_sizes and own_counts of what was allocated there, sizes and counts of
     what was allocated there or below.
 
-    What is gone through as a whole is a list, made when it is asked for; of the rest only a few nodes are looked at.
+    What callers walk as a whole is a list, made on first use. Of the rest they look at a few nodes only.
     """
 
     def __init__(self, snapshots, joined=False):

@@ -58,7 +58,7 @@ class Section:
 
 
 def _section_at(data, offset):
-    """The section there; None where there can be none."""
+    """The section at this place; None if there cannot be one."""
     kind, length = unpack_from("<4sQ", data, offset)
     if not kind.replace(b" ", b"").isalpha():
         return None
@@ -70,7 +70,7 @@ def _section_at(data, offset):
 
 
 class Search:
-    """Looks for the next sound section. What it reads for that is bounded: a file may be made of false beginnings."""
+    """Looks for the next sound section. It reads a bounded amount, because a file may consist of false beginnings."""
 
     def __init__(self, data):
         self._data = data
@@ -82,7 +82,7 @@ class Search:
         return section is not None and section.state == "sound"
 
     def next(self, offset):
-        """The place of a section of a known kind; the end of the file if there is none."""
+        """The place of the next section of a known kind, or the end of the file."""
         best = len(self._data)
         for kind in MEANINGS:
             place = self._data.find(kind, offset, best)
@@ -106,7 +106,7 @@ def sections(data):
         if section is None:
             section = Section(b"?", offset, search.next(offset + 1) - offset, "unreadable")
         elif section.state != "sound":
-            # Its length may be what is damaged: the next sound one tells where it really ends.
+            # Its length may be damaged. The next sound section says where it really ends.
             following = search.next(offset + 1)
             if following < len(data):
                 section = Section(section.kind, offset, following - offset, "damaged")
@@ -118,7 +118,7 @@ def sections(data):
 
 
 def examine(filename):
-    """What is known of a file, as JSON has it."""
+    """What is known about a file, as in JSON."""
     data = _inputs.read(filename)
     answer = {"file": filename, "bytes": len(data), "sound": True, "format": "unknown", "problem": None, "sections": []}
     if data.startswith(MAGIC):

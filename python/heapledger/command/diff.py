@@ -20,7 +20,7 @@ def add_arguments(parser):
 
 
 def select(options):
-    """(moment, snapshots of the files, folding): of the first moment that both have, unless one was asked for."""
+    """(moment, snapshots of the files, folding) of the given moment, or of the first moment that both have."""
     names = [options.old, options.new]
     _inputs.warn_of_exclusion(options)
     captures = _inputs.load_all(names)

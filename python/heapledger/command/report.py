@@ -20,7 +20,7 @@ MANY_BYTES = 32 << 20
 
 
 def add_way(parser):
-    """Options that say what several files are to each other."""
+    """Add the options that say how to treat several files."""
     ways = parser.add_mutually_exclusive_group()
     ways.add_argument("--merge", dest="way", action="store_const", const="merge", help="add up the files")
     ways.add_argument(
@@ -55,7 +55,7 @@ def add_arguments(parser):
 
 
 def page_options(subject, options):
-    """What the page is to show, from the options of add_way."""
+    """What the page shows, from the options of add_way."""
     from heapledger.report import _data
 
     sources = not (options.no_source or options.confidential)

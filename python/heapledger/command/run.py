@@ -33,7 +33,7 @@ EXAMPLE = """\
 
 VARIABLE = "HEAPLEDGER_RUN"
 DEFAULT_FILE = "heapledger-%t-%r.hlsnap"
-# Stacks of web frameworks have 130 to 170 frames. Whole stacks cost them no more, but a recursion of thousands much.
+# Web frameworks have stacks of 130 to 170 frames. A higher limit would cost much in a recursion of thousands.
 DEFAULT_FRAMES = 256
 DEFAULT_SIGNAL = "SIGRTMIN+7"  # no server that we know of uses it
 MOST_SECONDS = 2**32 // 1000 - 1  # milliseconds are counted in 32 bits
@@ -87,14 +87,14 @@ def add_arguments(parser):
         help="trace the processes that the program starts (the default)",
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing at the end")
-    # For the help: `arrange` leaves none of these two to be parsed.
+    # Only for the help: `arrange` leaves neither of these two to argparse.
     parser.add_argument("-m", metavar="MODULE", help="run a module")
     parser.add_argument("-c", metavar="CODE", help="run code")
     parser.add_argument("script", nargs=argparse.REMAINDER, default=[], metavar="SCRIPT", help="run a script")
 
 
 def arrange(arguments):
-    """-m and -c, and all that comes then, after a "--": argparse would take some of it for its own."""
+    """Put -m and -c, and everything behind them, after a "--". Otherwise argparse would take some of it for its own."""
     words = list(arguments)
     place = 0
     while place < len(words) and words[place].startswith("-") and words[place] not in ("-", "--"):
@@ -111,7 +111,7 @@ def arrange(arguments):
 
 
 def program_of(options):
-    """What python is to be called with."""
+    """The arguments for python."""
     words = options.script[1:] if options.script[:1] == ["--"] else options.script
     if not words:
         raise Failure("no program: give a script, -m MODULE or -c CODE")
@@ -121,7 +121,7 @@ def program_of(options):
 
 
 def own_options():
-    """The interpreter's own options in the command line that has led here."""
+    """The interpreter's own options in this process's command line."""
     *before, last = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv) + 1]
     if last == "heapledger" and before and re.fullmatch("-[^-]*m", before[-1]):
         last = before.pop() + last
@@ -130,7 +130,7 @@ def own_options():
 
 
 def file_template(text):
-    """The absolute path with only %p and %% left to be replaced."""
+    """The absolute path, in which only %p and %% are left to replace."""
     known = {"%%": "%%", "%h": literally(os.uname().nodename), "%t": time.strftime("%Y%m%d-%H%M%S")}
     known["%r"] = str(os.getpid())
     path = re.sub("%[%hrt]", lambda code: known[code[0]], text)
@@ -199,7 +199,7 @@ def is_there(program):
 
 
 def meant(word):
-    """What may have been meant by a script that is not there; None: no idea."""
+    """What the user may have meant by a script that does not exist, or None."""
     if word.isidentifier() and importlib.util.find_spec(word) is not None:
         return f"-m {word}"
     command = shutil.which(word) if os.path.basename(word) == word else None

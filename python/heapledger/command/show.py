@@ -19,7 +19,7 @@ def add_arguments(parser):
 
 
 def find(tree, wanted):
-    """{id: [node, ...]} of tracebacks whose ids begin like that; those that differ in functions' names only are one."""
+    """{id: [node, ...]} of tracebacks whose ids begin like this. Those that differ only in function names are one."""
     found = {}
     for node, (number, *counts) in enumerate(zip(_names.Ids().of_tree(tree), *tree.own_counts, strict=True)):
         if any(counts):

@@ -35,7 +35,7 @@ def moments(capture):
 
 
 def describe_process(metadata):
-    """One line about who took the snapshot; empty if the file does not say."""
+    """One line about the process of the snapshot; empty if the file does not say it."""
     said = []
     command = metadata.get("command")
     if isinstance(command, list):
@@ -54,7 +54,7 @@ def describe_process(metadata):
 
 
 def moments_to_fix(totals):
-    """What is alive, and the peak where that was much higher."""
+    """The first moment, and the peak if it was much higher."""
     first = next(iter(totals))
     is_higher = first == "live" and "peak" in totals and totals["peak"]["size"] > MUCH_HIGHER * totals["live"]["size"]
     return [first, "peak"] if is_higher else [first]
@@ -101,7 +101,7 @@ def run(options):
     shown, _ = _groups.groups(snapshot, "package", False, PACKAGES, _folding.Folding("nothing", kinds))
     fixes = [_fix.find(name, getattr(capture, name), kinds) for name in moments_to_fix(totals)]
     memory = _resident.add_residents([_resident.resident(one) for one in metadata])
-    # What got lost is missing everywhere else.
+    # Lost records are missing everywhere else.
     lost = sum(number(one.get("lost_records")) or 0 for one in metadata)
     if options.json:
         _table.show_json(

@@ -43,7 +43,7 @@ def add_arguments(parser):
 
 
 class Described:
-    """The last cell of a row: what the group is called, and below it source or callers."""
+    """The last cell of a row: the name of the group, and below it source or callers."""
 
     def __init__(self, options):
         self._by = options.by
@@ -78,7 +78,7 @@ def traceback_id(ids, key):
 
 
 def rest(options, number):
-    """What is said of the groups that are not shown."""
+    """The text about the groups that are not shown."""
     return f"; not shown: {_text.plural(number, options.by)}" if number else ""
 
 

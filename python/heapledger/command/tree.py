@@ -46,7 +46,7 @@ class Frame:
 
 
 class View:
-    """The tree as it is shown: what is below the threshold, or too deep, is folded."""
+    """The tree to show. What is below the threshold or too deep is folded."""
 
     def __init__(self, snapshot, options, folding):
         rest, imports = folding.parts(snapshot)
