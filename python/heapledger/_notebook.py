@@ -1,7 +1,7 @@
 """IPython and Jupyter: %%heapledger on a cell, and %heapledger_diff. Loaded by `%load_ext heapledger`.
 
-A cell is run as IPython runs it, in a trace. IPython allocates too, before, after and around the cell's code, so what
-is said of the cell is what was allocated with a line of the cell in its traceback.
+IPython runs the cell as usual, in a trace. IPython allocates too, before, after and around the cell's code. So only
+blocks with a line of the cell in their traceback count for the cell.
 """
 
 import html
@@ -21,7 +21,7 @@ NFRAME = 25
 
 
 class Line:
-    """What came to be by way of one line: of a cell, or anywhere."""
+    """The memory of one line: of a cell, or anywhere."""
 
     def __init__(self, place):
         self.place = place  # (file, line)
@@ -41,7 +41,7 @@ def _line_of_cell(traceback, name):
 
 
 def lines_of_cell(t, name):
-    """A Line for each line of the cell that took part, the greatest at the peak first."""
+    """A Line for each line of the cell that took part, the largest at the peak first."""
     lines = {}
     sums = [("peak", difference, difference.size_diff) for difference in t.peak.compare_to(t.start, "traceback")]
     sums += [("allocated", statistic, statistic.size) for statistic in t.allocated.statistics("traceback")]
@@ -80,7 +80,7 @@ class Table:
         )
         text = f"<p>{html.escape(self._title)}</p><table><tr>{heads}</tr>{rows}</table>"
         if self._graph is not None:
-            # The page gets an origin of its own, and no rights in the notebook's.
+            # The page has an origin of its own, and no rights in the notebook.
             page = html.escape(self._graph, quote=True)
             style = "width: 100%; height: 600px; border: 0"
             text += f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{page}"></iframe>'
@@ -116,7 +116,7 @@ def _cell_table(t, name, most, graph):
 
 
 def _file_of_magic():
-    """The file of the cell that has called a magic: IPython's work for the magic is not the cell's."""
+    """The file of the cell that called a magic. IPython's work for the magic does not count for the cell."""
     frame = sys._getframe()
     while frame is not None and frame.f_code.co_name != "<module>":
         frame = frame.f_back
@@ -124,7 +124,7 @@ def _file_of_magic():
 
 
 def _graph_of(t, name):
-    """The interactive report of what a trace of the cell in the file `name` has found, as a page."""
+    """The interactive report of a trace of the cell in the file `name`, as a page."""
     from heapledger.command._kinds import Kinds
     from heapledger.report import _data, _page, _subject
 
@@ -138,7 +138,7 @@ def _graph_of(t, name):
 
 
 def _kinds_of_cells():
-    """Outside of Jupyter, cells have names of no file."""
+    """Outside Jupyter, the names of cells are not names of files."""
     return {name: "own" for name in linecache.cache if name.startswith("<ipython-input-")}
 
 
@@ -148,7 +148,7 @@ def _growth_table(now, before, most):
 
     folding = _folding.Folding("libraries", Kinds([now.metadata], _kinds_of_cells()))
     grown, _ = _groups.differences(before, now, "line", False, sys.maxsize, folding)
-    grown.sort(key=lambda one: _names.is_folded(one.key))  # what IPython and imports take comes last
+    grown.sort(key=lambda one: _names.is_folded(one.key))  # the memory of IPython and of imports comes last
     size = sum(difference.size_diff for difference in grown)
     count = sum(difference.count_diff for difference in grown)
     rows = [
@@ -165,7 +165,7 @@ def _growth_table(now, before, most):
 
 
 def _raise_shown(shell, result):
-    """Raise the error of a cell that IPython has shown, for the cell around it to fail, and not to show it again."""
+    """Raise the error that IPython has shown for a cell, so that the outer cell fails too, without showing it again."""
     error = result.error_before_exec or result.error_in_exec
     show = shell.showtraceback
 

@@ -1,7 +1,7 @@
-"""What pytest imports at each start where heapledger is installed: options, markers, and nothing else.
+"""The module that pytest imports at each start if heapledger is installed: options, markers, and nothing else.
 
-This module is not part of the package, because importing anything of the package loads all of it, and a test run that
-does not ask for heapledger should not pay for that. The plugin proper is heapledger.pytest_plugin.
+This module is not part of the package, because importing anything of the package loads all of it. A test run without
+heapledger should not pay for that. The plugin itself is heapledger.pytest_plugin.
 """
 
 import sys
@@ -14,7 +14,7 @@ MARKERS_OF_OTHER = (*MARKERS, "limit_leaked_objects")
 
 
 def _number(kind, least, most, wanted):
-    """As heapledger.command._arguments.number, which is imported only when such an option is given."""
+    """Like heapledger.command._arguments.number, which is imported only if such an option is given."""
 
     def read(text):
         from heapledger.command import _arguments
@@ -90,7 +90,7 @@ def pytest_configure(config):
 
 
 def load(config):
-    """Import and register the plugin proper, once."""
+    """Import and register the plugin itself, once."""
     if config.pluginmanager.hasplugin("heapledger-plugin"):
         return
     from heapledger.pytest_plugin import Plugin

@@ -1,10 +1,10 @@
 """The pytest plugin: how much memory tests need, and what they leave behind.
 
-pytest loads python/startup/_heapledger_pytest.py, which loads this when an option or a marker asks for it.
+pytest loads python/startup/_heapledger_pytest.py, which loads this package when an option or a marker needs it.
 
-What is measured is the call of the test function alone, in a trace of its own: fixtures and pytest are outside. Garbage
-is collected before and after. Workers of pytest-xdist measure and compare; reports carry the numbers to the controller,
-which lists them and writes the baseline.
+The plugin measures only the call of the test function, in a trace of its own. Fixtures and pytest itself do not count.
+Garbage is collected before and after. Workers of pytest-xdist measure and compare. Reports carry the numbers to the
+controller, which lists them and writes the baseline.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ from heapledger.pytest_plugin._threads import WHOLE_STACKS
 
 
 class Plugin:
-    """Registered by `load` in _heapledger_pytest.py. `left`: markers that are left to another plugin, or ()."""
+    """Registered by `load` in _heapledger_pytest.py. `left`: markers that another plugin handles, or ()."""
 
     def __init__(self, config, left):
         option = config.option
@@ -47,7 +47,7 @@ class Plugin:
     # Measuring
 
     def _rules(self, item):
-        """What the test's markers ask for: (Memory or None, Leaks or None)."""
+        """The limits in the test's markers: (Memory or None, Leaks or None)."""
         if self._left:
             return None, None
         return read_marker(item, "limit_memory"), read_marker(item, "limit_leaks")
@@ -64,7 +64,7 @@ class Plugin:
         )
 
     def _doubts(self, item, leaks):
-        """What seems to be left behind is looked at closely if a verdict depends on it, or if it will be listed."""
+        """Examine closely what seems to be left behind if a verdict depends on it, or if it will be listed."""
         doubts = [self._ranks.doubts()]
         if leaks is not None:
             doubts.append(Doubts(leaks.size))
@@ -81,7 +81,7 @@ class Plugin:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem):
         if any(pyfuncitem.get_closest_marker(name) for name in self._left):
-            return (yield)  # memray would count the memory that we take, and the address space
+            return (yield)  # memray would count the memory and the address space that we use
         memory, leaks = self._rules(pyfuncitem)
         if memory is None and leaks is None and not self._all:
             return (yield)
@@ -161,7 +161,7 @@ class Plugin:
     def pytest_sessionfinish(self, session):
         if self._baseline is None or self._is_worker or self._baseline.write():
             return
-        if session.exitstatus == pytest.ExitCode.OK:  # half of what was asked for is not done
+        if session.exitstatus == pytest.ExitCode.OK:  # half of the work is not done
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter):
@@ -193,7 +193,7 @@ NUMBERS_OF_ITEM = pytest.StashKey()
 
 @contextlib.contextmanager
 def _function_measured(item, measurement):
-    """Whoever calls the test function calls one that measures it."""
+    """In the block, the test function is replaced by one that measures it."""
     function = item.obj
     if inspect.iscoroutinefunction(function):
 
@@ -216,7 +216,7 @@ def _function_measured(item, measurement):
 
 @contextlib.contextmanager
 def _run_measured(item, measurement):
-    """The test is measured together with what runs it."""
+    """Measure the test together with the code that runs it."""
     with compiled_unseen():
         measurement.begin()
         try:
@@ -226,12 +226,12 @@ def _run_measured(item, measurement):
 
 
 def _is_method(item):
-    """Whether it is a test of unittest that is over when its method returns: those with an event loop are not."""
+    """Whether it is a test of unittest that ends when its method returns. Tests with an event loop do not."""
     return getattr(type(getattr(item, "instance", None)), "run", None) is unittest.TestCase.run
 
 
 def chooses_its_data(item):
-    """Tests of hypothesis do so anew in each run, and what they need has no budget."""
+    """Tests of hypothesis choose other data in each run, so they have no budget."""
     return getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
 
 
@@ -244,7 +244,7 @@ def _memory_offences(measurement, memory):
 
 
 def _leaks_offences(measurement, leaks):
-    """What every round leaves behind is a leak; a cache that grows now and then is not."""
+    """Only what every round leaves behind is a leak. A cache that grows now and then is not."""
     left = [leaks.select(statistics) for statistics in measurement.leaked(leaks.current_thread_only, leaks.filters)]
     sizes = [sum(statistic.size for statistic in statistics) for statistics in left]
     least = min(sizes)

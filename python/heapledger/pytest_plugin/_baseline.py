@@ -4,7 +4,7 @@ JSON, sorted, one line for each test, so that a change shows in a diff:
 
     {"heapledger baseline": 1, "cpython-3.13": {"tests/test_a.py::test_b": {"peak": 5, ...}, ...}, ...}
 
-Numbers differ between versions of the interpreter, so each has its own.
+Numbers differ between versions of the interpreter, so each version has its own section.
 """
 
 import json
@@ -24,14 +24,14 @@ _NAMES = {
     "leaked": "bytes left behind",
     "leaked_blocks": "blocks left behind",
 }
-# What the same test may need more in another process, though it is unchanged: per cent, and a number on top.
+# How much more an unchanged test may need in another process: percent, plus a number.
 # docs/pytest.md says why.
 _SLACK = {"peak": (5, 4096), "allocated": (5, 4096), "blocks": (5, 32), "leaked": (5, 4096), "leaked_blocks": (0, 0)}
 _RUNS_OF_NEW = 3  # of a test that has no budget yet
-_PATIENCE = 3  # tests that fail though we have waited for other threads: then the program has changed
+_PATIENCE = 3  # tests that fail although we waited for other threads: then the program has changed
 _LEFT_BEHIND = ("leaked_blocks", "leaked")
 _MOST_TELLING_FIRST = ("leaked_blocks", "leaked", "peak", "blocks", "allocated")
-_OTHER_THREADS = "other threads"  # an entry has it if there were some: then only what is left behind is compared
+_OTHER_THREADS = "other threads"  # in an entry if there were some: then only what is left behind is compared
 _MARK = "heapledger baseline"
 _INTERPRETER = "%s-%d.%d" % (sys.implementation.name, *sys.version_info[:2])
 
@@ -41,7 +41,7 @@ def _is_entry(entry):
 
 
 def _lines(measurement, runs, exceeded):
-    """The statistics that explain most: of what is left behind, if that is too much; there are the fewest of them."""
+    """The statistics that explain most. Those of what is left behind come first, because they are fewest."""
     if exceeded.keys() & set(_LEFT_BEHIND):
         return [one for one in measurement.leaked(own=True)[-1] if line_of(one) in runs.left]
     if exceeded.keys() & {"allocated", "blocks"}:
@@ -53,7 +53,7 @@ class Baseline:
     """The budgets of this interpreter's version."""
 
     def __init__(self, path, tolerance, update):
-        """`tolerance`: per cent that are allowed instead of the default; None: the default."""
+        """`tolerance`: allowed excess in percent, instead of the default; None: the default."""
         self._path = path
         self._slack = _SLACK if tolerance is None else dict.fromkeys(NUMBERS, (tolerance, 0))
         self._update = update
@@ -89,7 +89,7 @@ class Baseline:
         return budget * (1 + percent / 100) + more
 
     def doubtful(self, nodeid, runs):
-        """What a run may leave behind without a closer look. Later runs are looked at in any case."""
+        """What a run may leave behind without a closer look. Later runs always get one."""
         if not runs.is_first or runs.is_last:
             return 0
         budget = self._budget(nodeid)
@@ -106,7 +106,7 @@ class Baseline:
         }
 
     def _wait(self, budget, runs, measurement):
-        """What is still exceeded when other threads have had time to finish what they do for the test."""
+        """What is still exceeded after other threads had time to finish their work for the test."""
         exceeded = self._exceeded(budget, runs)
         if self._patience == 0 or len(sys._current_frames()) == 1 or exceeded.keys() - set(_LEFT_BEHIND):
             return exceeded
@@ -116,7 +116,7 @@ class Baseline:
         return exceeded
 
     def offences(self, nodeid, runs, measurement):
-        """[(sentence, statistics)]: one at the most, and only if no further run may show that the test needs less."""
+        """[(sentence, statistics)]: at most one, and only if no further run could show that the test needs less."""
         budget = self._budget(nodeid)
         if budget is None:
             if runs.number < _RUNS_OF_NEW:
@@ -131,7 +131,7 @@ class Baseline:
         return [("\n  ".join(exceeded.values()), _lines(measurement, runs, exceeded))]
 
     def note(self, nodeid, runs, passed):
-        """A test that was measured, here or in a worker: what Runs.as_dict says."""
+        """Take the numbers of a test that was measured here or in a worker, from Runs.as_dict."""
         if not runs["is repeatable"]:
             self._unrepeatable.append(nodeid)
             return
@@ -165,7 +165,7 @@ class Baseline:
         return True
 
     def _format(self):
-        """As json.dumps would, but each test on one line."""
+        """Like json.dumps, but with each test on one line."""
         sections = [f"{json.dumps(_MARK)}: 1"]
         for name in sorted(set(self._file) - {_MARK}):
             tests = sorted(self._file[name].items())

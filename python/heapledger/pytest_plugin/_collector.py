@@ -1,10 +1,10 @@
-"""Garbage collections around a test that cost what the test has made, not what the process holds.
+"""Garbage collections around a test. Their cost depends on what the test has made, not on what the process holds.
 
-A full collection goes through all objects of the process: once a large package is imported, that takes longer than most
+A full collection goes through all objects of the process. Once a large package is imported, that takes longer than most
 tests. But all objects can be put into the oldest generation before a test at no cost. Then the younger generations hold
-what the test has made, unless a collection inside the test has moved some of it on.
+what the test has made, unless a collection inside the test has moved some of it to the oldest.
 
-The collections after a test fall into its measurement, so all of this is our own work.
+The collections after a test are part of its measurement, so all of this is our own work.
 """
 
 import gc
@@ -13,7 +13,7 @@ _FROZEN_AT_START = gc.get_freeze_count()  # 3.12 starts with some
 
 
 def _collect(generation):
-    """Without callbacks, such as hypothesis has: they would allocate inside the measurement."""
+    """Without callbacks, for example those of hypothesis: they would allocate inside the measurement."""
     if not gc.callbacks:
         gc.collect(generation)
         return
@@ -52,12 +52,12 @@ class Collector:
         _empty_freelists()
 
     def at_once_before(self):
-        """The last thing before the test: blocks of ours in a freelist would be given to its objects, and not count."""
+        """Last before the test: its objects could get blocks of ours from a freelist, and would not count."""
         self._promotions = _promotions() + 1  # with the collection that comes now
         _empty_freelists()
 
     def after(self):
-        """All garbage that the test has made is gone, but for cycles with objects that are older than the test."""
+        """All garbage that the test has made is gone, except cycles with objects older than the test."""
         _collect(1 if _promotions() == self._promotions else 2)
         _empty_freelists()
 

@@ -1,8 +1,8 @@
 """Doctests: their examples are compiled unseen, and they can be run again.
 
-doctest compiles each example when it runs it, so this falls into the measurement. It is not the example's memory, and
-not the same in every process: the compiler makes ints of addresses, which take a digit more above 2**30, and where a
-process's heap begins is a matter of chance.
+doctest compiles each example when it runs it, so the compilation is part of the measurement. Its memory does not belong
+to the example, and differs between processes: the compiler makes ints of addresses, which take one more digit above
+2**30, and the heap of a process begins at a random address.
 """
 
 import builtins
@@ -12,7 +12,7 @@ import doctest
 
 @contextlib.contextmanager
 def compiled_unseen():
-    """Inside, doctest finds a function `compile` in its own module, before the builtin one."""
+    """In the block, doctest finds a function `compile` in its own module, before the builtin one."""
 
     def compile(*args, **kwargs):
         return builtins.compile(*args, **kwargs)  # in a frame of ours
@@ -25,7 +25,7 @@ def compiled_unseen():
 
 
 def keep_globals(item):
-    """A function that gives a doctest the names back that it began with: doctest takes them away when it is over."""
+    """A function that restores the names a doctest began with. doctest removes them at the end."""
     test = getattr(item, "dtest", None)
     names = {} if test is None else dict(test.globs)
 

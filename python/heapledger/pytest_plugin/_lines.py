@@ -8,7 +8,7 @@ from heapledger.command._text import size as format_size
 
 
 def line_of(statistic):
-    """The one that has allocated."""
+    """The line that allocated."""
     newest = statistic.traceback[-1]
     return newest.filename, newest.lineno
 
@@ -47,7 +47,7 @@ def _place(line, folder):
 
 
 def table(lines, most, folder):
-    """Text: the largest first."""
+    """The table as text, largest first."""
     ranked = sorted(lines.items(), key=lambda line: (-line[1][0], line[0][0], line[0][1] or ()))
     rows = [f"{'bytes':>14} {'blocks':>9}  line"]
     for (line, caller), (size, count) in ranked[:most]:

@@ -1,6 +1,6 @@
-"""The markers limit_memory and limit_leaks: what their arguments mean, and what is said of wrong ones.
+"""The markers limit_memory and limit_leaks: their arguments, and the messages for wrong arguments.
 
-The functions below have the parameters of the markers, so their signatures are how the markers are written.
+The functions below have the parameters of the markers, so their signatures are those of the markers.
 """
 
 import inspect
@@ -10,7 +10,7 @@ from heapledger.pytest_plugin._sizes import parse_size
 
 
 class Memory:
-    """What limit_memory asks for."""
+    """The limit of limit_memory."""
 
     def __init__(self, size, current_thread_only):
         self.size = size
@@ -30,7 +30,7 @@ class StackFrame:
 
 
 class Stack:
-    """What a filter_fn is called with: `frames`, the most recent first."""
+    """The argument of a filter_fn: `frames`, most recent first."""
 
     __slots__ = ("frames",)
 
@@ -39,7 +39,7 @@ class Stack:
 
 
 class Leaks:
-    """What limit_leaks asks for."""
+    """The limit of limit_leaks."""
 
     def __init__(self, size, filters, filter_fn, current_thread_only, warmup, rounds):
         self.size = size
@@ -78,7 +78,7 @@ _READERS = {"limit_memory": _limit_memory, "limit_leaks": _limit_leaks}
 
 
 def read_marker(item, name):
-    """What the test's marker of this name asks for: Memory, Leaks, or None without one. A wrong one fails the test."""
+    """The limit in the test's marker of this name: Memory, Leaks, or None without it. A wrong one fails the test."""
     marker = item.get_closest_marker(name)
     if marker is None:
         return None

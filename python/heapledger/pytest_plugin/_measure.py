@@ -1,7 +1,7 @@
 """One test's measurement: a trace of each round, with garbage collections before and after.
 
-Between the beginning and the end of a round nothing runs but the test, and the collections, which are our own work: so
-the numbers are the test's alone (docs/pytest.md says what can make them differ all the same).
+Between the beginning and the end of a round only the test runs, and the collections, which are our own work. So the
+numbers belong to the test alone. docs/pytest.md says what can still make them differ.
 """
 
 import functools
@@ -19,8 +19,8 @@ _clear_lookups = getattr(sys, "_clear_internal_caches", None) or sys._clear_type
 
 
 class Doubts:
-    """When a full collection is worth while: if more than `left` bytes seem to be left behind, or any and the peak is
-    above `peak`."""
+    """When a full collection is worth its time: if more than `left` bytes seem to be left behind, or if any bytes are
+    and the peak is above `peak`."""
 
     def __init__(self, left, peak=math.inf):
         self.left = left
@@ -31,7 +31,7 @@ class Doubts:
 
 
 class Ask:
-    """What is to be measured.
+    """What to measure.
 
     nframe       frames of each stack that are kept
     warmup       calls of the test function that are not measured
@@ -81,10 +81,10 @@ class Measurement:
         self._end = take_snapshot() if self.ask.own_thread and is_tracing() else None
         self._traces[-1].__exit__(None, None, None)
 
-    # Answers, once all rounds are over. `own`: of the test's own thread only, if that was asked for.
+    # Results, after all rounds. `own`: only for the test's own thread, if Ask said so.
 
     def is_known(self):
-        """False if tracing was stopped inside a round, or there has been none. Then there are no answers."""
+        """False if tracing was stopped inside a round, or if there was no round. Then there are no results."""
         return self.has_begun() and all(one._leaked is not None for one in self._traces)
 
     def numbers(self, own):
@@ -100,7 +100,7 @@ class Measurement:
         }
 
     def had_other_threads(self):
-        """Whether others than the test's own thread have allocated something."""
+        """Whether threads other than the test's own have allocated something."""
         return self._thread is not None and not self._thread.is_all_of(self._traces[-1].allocated)
 
     def leaked(self, own, filters=()):
@@ -140,7 +140,7 @@ class Measurement:
 
 
 def measure(measurement, function, args, kwargs):
-    """Call the function as often as asked for; what the last call returns."""
+    """Call the function as often as asked, and return what the last call returns."""
     result = None
     for _ in range(measurement.ask.warmup):
         function(*args, **kwargs)

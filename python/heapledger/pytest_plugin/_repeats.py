@@ -1,10 +1,10 @@
-"""Running a test again, because its first run in a process also does what is done once: imports, caches, warming up.
+"""Running a test again. Its first run in a process also does what happens only once: imports, caches, warming up.
 
-Only the least of what the runs need is the test's own. Of what they leave behind, it is the least of each line: a leak
-leaves something behind in every run, and this is still there after the later ones.
+Only the smallest need of all runs belongs to the test itself. What is left behind is compared line by line: a leak
+leaves something behind in every run, and this is still there after later runs.
 
-The whole test is run again, with its fixtures, as pytest-rerunfailures does it, and only the reports of one run are
-handed on: those of the first, or those of the last if that is the one that fails for its memory.
+The whole test runs again, with its fixtures, as with pytest-rerunfailures. Only the reports of one run are passed on:
+those of the first run, or those of the last run if that one fails because of its memory.
 """
 
 import time
@@ -27,7 +27,7 @@ class Runs:
         self._most = most
         self.number = 0
         self.least = None  # of each number
-        self.left = {}  # {line: (bytes, blocks)}: the least that a run has left, of lines that left some in every run
+        self.left = {}  # {line: (bytes, blocks)}: the least that a run has left, for lines that left some in every run
         self._measurements = []
         self._waits = iter(_WAITS)
         self.had_other_threads = False  # in any run
@@ -69,14 +69,14 @@ class Runs:
         return True
 
     def _lower(self, left):
-        """Lines that have no share in `left` have left nothing behind."""
+        """Lines that are not in `left` have left nothing behind."""
         least = {line: tuple(map(min, sums, left.get(line, (0, 0)))) for line, sums in self.left.items()}
         self.left = {line: sums for line, sums in least.items() if any(sums)}
         for i, name in enumerate(("leaked", "leaked_blocks")):
             self.least[name] = sum(sums[i] for sums in self.left.values())
 
     def _lower_by_growth(self, alive):
-        """What is alive has grown with every run, whichever of the earlier ones it is compared with."""
+        """What is alive has grown with every run, compared with any of the earlier runs."""
         for number, earlier in enumerate(self._measurements[: self.number - 1], 1):
             before, runs_since = earlier.alive_at_end, self.number - number
             self._lower({line: _growth(before.get(line), sums, runs_since) for line, sums in alive.items()})
@@ -87,7 +87,7 @@ class Runs:
         return self.wants_more
 
     def as_dict(self):
-        """What the baseline is to know, as pytest-xdist can carry it."""
+        """What the baseline must know, in a form that pytest-xdist can carry."""
         return {
             "numbers": self.least,
             "had other threads": self.had_other_threads,
@@ -107,7 +107,7 @@ def runs_of(item):
 
 
 def _is_run_once(item):
-    """pytest-rerunfailures repeats failing tests in its own way; a debugger is not to be entered by a repetition."""
+    """pytest-rerunfailures repeats failing tests in its own way. A repetition must not enter a debugger."""
     config = item.config
     if config.getoption("usepdb", False):
         return True
@@ -117,16 +117,16 @@ def _is_run_once(item):
 
 
 def _run_once(item, is_first):
-    """(reports, whether its subtests have passed, whether all has)"""
+    """(reports, whether its subtests have passed, whether everything has)"""
     subtests = Subtests(are_reported=is_first)
     with subtests.watched(item.session):
-        # What belongs to the class or the module stays until the last run is over, as it does between two tests.
+        # Fixtures of the class or the module stay until the last run is over, as between two tests.
         reports = runtestprotocol(item, nextitem=item.parent, log=False)
     return reports, subtests.have_passed, subtests.have_passed and all(report.passed for report in reports)
 
 
 def _run_all(item, runs):
-    """The reports to hand on."""
+    """The reports to pass on."""
     give_globals_back = keep_globals(item)
     reports, runs.subtests_passed, passed = _run_once(item, is_first=True)
     while passed and runs.wants_more and runs.is_repeatable:
@@ -141,7 +141,7 @@ def _run_all(item, runs):
 
 
 def run(item, nextitem, most):
-    """For pytest_runtest_protocol: run the test as often as its Runs want, but `most` times at the most."""
+    """For pytest_runtest_protocol: run the test as often as its Runs want, but at most `most` times."""
     if most == 1 or _is_run_once(item):
         item.stash[_RUNS] = Runs(1)
         return None

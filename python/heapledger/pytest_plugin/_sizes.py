@@ -10,7 +10,7 @@ _SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zA-Z]*)\s*")
 
 
 def parse_size(size):
-    """Bytes. ValueError for what is no size."""
+    """The bytes. ValueError if it is not a size."""
     if isinstance(size, int) and not isinstance(size, bool) and size >= 0:
         return size
     found = _SIZE.fullmatch(size) if isinstance(size, str) else None

@@ -1,6 +1,6 @@
 """Subtests: pytest reports them while the test runs, and keeps the reports.
 
-So they are no part of the test's memory, and those of a repetition must not be handed on.
+So they are not part of the test's memory, and the reports of a repetition must not be passed on.
 """
 
 import contextlib
@@ -15,12 +15,12 @@ _FILE = os.path.join("_pytest", "subtests.py")
 
 
 def is_reporting(filename, function):
-    """Whether this is a frame of pytest that reports a subtest: of unittest, or of the fixture `subtests`."""
+    """Whether this frame of pytest reports a subtest, of unittest or of the fixture `subtests`."""
     return function == "addSubTest" or filename.endswith(_FILE)
 
 
 class _Hooks:
-    """The hooks that the test's own code leads to; reports of subtests come by here."""
+    """The hooks that the test's own code calls. Reports of subtests come through here."""
 
     def __init__(self, hooks, subtests):
         self._hooks = hooks

@@ -1,7 +1,7 @@
 """Which blocks the test's own thread has allocated, without the reports of subtests.
 
-The ledger does not know of threads, but if whole stacks are kept, the stacks of the thread that runs the test share a
-line: the one where pytest calls it.
+The ledger does not record threads. But if it keeps whole stacks, all stacks of the thread that runs the test share a
+line: the line where pytest calls the test.
 """
 
 import sys
@@ -16,7 +16,7 @@ WHOLE_STACKS = 65535  # frames
 
 
 def own_thread():
-    """Of the caller, while the tracer runs; None if stacks are cut, because somebody else has started it."""
+    """The thread of the caller, while the tracer runs. None if stacks are cut because somebody else started it."""
     return OwnThread() if get_traceback_limit() == WHOLE_STACKS else None
 
 

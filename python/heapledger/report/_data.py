@@ -7,11 +7,11 @@
                and own blocks. A whole column has all nodes with blocks of their own; any other has those that differ
                from the column of the capture before
 
-all compressed (raw deflate) and, in a page, in base64. A page has everything; a server hands out the tree without
-columns, and each column, whole, when it is asked for.
+Everything is compressed (raw deflate) and, in a page, in base64. A page contains everything. A server sends the tree
+without columns, and each whole column on request.
 
-An array is cut into planes, the lowest bytes of all numbers first, then the next: most planes are nearly constant,
-which is what makes them small. Names are in the header and nowhere else, so no name ever stands in the page's markup.
+An array is cut into planes: the lowest bytes of all numbers first, then the next. Most planes are nearly constant, so
+they become small. Names are only in the header, so no name is ever in the page's markup.
 """
 
 import base64
@@ -91,7 +91,7 @@ def _number(table, value):
 
 
 def _sources_of(tree):
-    """(texts, the number of each location's) of the lines that the locations name, where their files are there."""
+    """(texts, the number of each location's text) of the lines that the locations name, if their files exist."""
     sources, texts, numbers = _sources.Sources(for_others=True), {"": 0}, array("I", [0])
     for filename, line, _ in tree.names[1:]:
         numbers.append(_number(texts, _text.shorten(sources.line(filename, line), _LONGEST_SOURCE)))
@@ -135,7 +135,7 @@ def _names_of(tree, options):
 
 
 def _describe(capture, label, confidential):
-    """What the page says of a capture."""
+    """What the page says about a capture."""
     metadata = capture.metadata
     said = {name: metadata.get(name) for name in _METADATA}
     said["resident"] = _resident.resident(metadata)
@@ -177,7 +177,7 @@ def _pack(fields, arrays):
 
 
 def encode(subject, options=None):
-    """All of the subject, for a page that has everything in it."""
+    """The whole subject, for a page that contains everything."""
     options = options or Options(_kinds.Kinds(subject.metadata))
     tree = Tree(subject.snapshots)
     fields, arrays = _header(subject, tree, options)

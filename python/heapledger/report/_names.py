@@ -1,8 +1,8 @@
-"""Pseudonyms for reports that must not tell names."""
+"""Pseudonyms for confidential reports."""
 
 
 class Pseudonyms:
-    """Names that tell nothing, the same one for the same name throughout a report."""
+    """Names without meaning: the same pseudonym for the same name throughout a report."""
 
     def __init__(self):
         self._known = {}

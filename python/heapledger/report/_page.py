@@ -1,7 +1,7 @@
 """The page: the sources in page/ joined to one, with the data in it or beside it.
 
-The page forbids itself everything but its own script and style, which it names by their hashes: no network, no other
-script, whatever the names in the data look like. Only `open` allows it to ask its own server.
+The page forbids itself everything except its own script and style, which it names by their hashes. It allows no network
+and no other script, whatever the names in the data look like. Only `open` allows it to ask its own server.
 """
 
 import base64
@@ -9,7 +9,7 @@ import hashlib
 import html
 import importlib.resources
 
-# In the order in which they are joined; each may use what stands before it.
+# In the order in which they are joined. Each may use those before it.
 SCRIPTS = (
     "decode.js",
     "values.js",
@@ -45,7 +45,7 @@ def script():
 
 
 def make(title, data, served=False):
-    """The page's text. `data` is text without markup: base64, or nothing when a server hands it out."""
+    """The page's text. `data` is text without markup: base64, or nothing if a server sends the data."""
     style, code = _source("page.css"), script()
     policy = (
         f"default-src 'none'; script-src '{_hash(code)}'; style-src '{_hash(style)}'; img-src data:; "
@@ -59,7 +59,7 @@ def make(title, data, served=False):
         "data": data,
         "source": "served" if served else "embedded",
     }
-    # One pass over the page's own text: what is put in is never looked at again.
+    # One pass over the page's own text: inserted text is never searched again.
     pieces = _source("page.html").split("{{")
     page = [pieces[0]]
     for piece in pieces[1:]:

@@ -1,9 +1,9 @@
-"""The report served on loopback, for subjects too big for one file: the tree first, each column when it is seen.
+"""The report served on loopback, for subjects too big for one file: the tree first, then each column when it is shown.
 
-Whoever may read it knows the address, which has a random token in it: without the token, or under any other host's
-name (a page elsewhere whose name was made to lead here), there is nothing to be had. Requests change nothing.
+The address contains a random token. The server answers only requests with the token, and only under this machine's own
+name (a page elsewhere could make its name lead here). Requests change nothing.
 
-Threading: a thread for each connection; they only read the tree, and keep what they have packed.
+Threading: each connection has a thread. The threads only read the tree, and keep what they have packed.
 """
 
 import hmac
@@ -25,7 +25,7 @@ _HEADERS = {
 
 
 class Pieces:
-    """What there is to be had, each made once."""
+    """The answers, each made once."""
 
     def __init__(self, title, subject, options):
         self._title = title
@@ -42,7 +42,7 @@ class Pieces:
             return self._made[key]
 
     def _column(self, query):
-        """The bytes of a column; KeyError or ValueError for one that is not there."""
+        """The bytes of a column; KeyError or ValueError if it does not exist."""
         moment, capture = int(query["moment"]), int(query["capture"])
         width = len(self._subject.captures)
         if not (0 <= moment < len(self._subject.moments) and 0 <= capture < width):

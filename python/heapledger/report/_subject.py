@@ -2,10 +2,10 @@
 
     one file                          that capture
     two files                         the difference: what has grown and shrunk from the first to the second
-    more, all of one process          a series, in the order of their times
-    more, of several processes        their sum, as everywhere else
+    more, all from one process        a series, in the order of their times
+    more, from several processes      their sum, as everywhere else
 
-`merge`, `diff` and `series` say otherwise.
+`merge`, `diff` and `series` override this.
 """
 
 import dataclasses
@@ -23,12 +23,12 @@ class Subject:
     captures: list
     labels: list  # a name for each: the file's
     moments: tuple  # those that all captures have
-    is_long: bool  # whether adding up its stacks takes so long that somebody should be told
+    is_long: bool  # whether adding up its stacks takes so long that the user should see progress
     metadata: list  # of the files, also where one capture is the sum of many
 
     @property
     def snapshots(self):
-        """Moment by moment, for each all captures."""
+        """For each moment, all captures."""
         return [getattr(capture, moment) for moment in self.moments for capture in self.captures]
 
 
@@ -38,7 +38,7 @@ def _time_of(capture):
 
 
 def _are_series(captures):
-    """Whether these are of one process, at different times."""
+    """Whether these are from one process, at different times."""
     processes = {_inputs.process_of(capture) for capture in captures}
     times = {_time_of(capture) for capture in captures}
     return len(processes) == 1 and None not in processes and len(times) == len(captures)
@@ -55,7 +55,7 @@ def _choose(captures, way):
 
 
 def _size_of(filename):
-    """Bytes; what cannot be read is noticed by whoever reads it."""
+    """Bytes. If the file cannot be read, the reader notices."""
     try:
         return os.stat(filename).st_size
     except OSError:
