@@ -18,8 +18,9 @@
 
 #include "glob.h"
 
-#include <stdint.h>
 #include <string.h>
+
+#include "utf8.h"
 
 typedef struct {
     const unsigned char *at, *end;
@@ -28,34 +29,12 @@ typedef struct {
 /* Take one character; the text is not empty. A byte that begins no UTF-8 sequence is a character beyond Unicode. */
 static uint32_t take(text *from)
 {
-    const unsigned char *at = from->at;
-    uint32_t lead = *at, more, least, code;
-    if (lead < 0x80) {
-        from->at++;
-        return lead;
-    }
-    if (lead >= 0xc2 && lead < 0xe0)
-        more = 1, least = 0x80, code = lead & 0x1f;
-    else if (lead >= 0xe0 && lead < 0xf0)
-        more = 2, least = 0x800, code = lead & 0x0f;
-    else if (lead >= 0xf0 && lead < 0xf5)
-        more = 3, least = 0x10000, code = lead & 0x07;
-    else
-        goto bad;
-    if ((size_t)(from->end - at) <= more)
-        goto bad;
-    for (uint32_t i = 1; i <= more; i++) {
-        if ((at[i] & 0xc0) != 0x80)
-            goto bad;
-        code = code << 6 | (at[i] & 0x3f);
-    }
-    if (code < least || code > 0x10ffff)
-        goto bad;
-    from->at += more + 1;
-    return code;
-bad:
-    from->at++;
-    return 0x110000 + lead;
+    uint32_t character;
+    size_t width = hl_utf8_decode(from->at, (size_t)(from->end - from->at), &character);
+    if (width == 0)
+        return 0x110000 + *from->at++;
+    from->at += width;
+    return character;
 }
 
 /* `set` begins after "[". Returns the place of the "]" that closes it, or NULL. */

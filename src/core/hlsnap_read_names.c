@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "hlsnap_reader.h"
+#include "utf8.h"
 
 /* A node of the tree of frames; node 0 is the root, of depth 0. */
 typedef struct {
@@ -29,20 +30,11 @@ static uint32_t get_names(hl_hlsnap_reader *r, hl_hlsnap_ids *to, size_t least)
 /* UTF-8, in which lone surrogates are allowed. */
 static bool is_text(const char *name, size_t length)
 {
-    const unsigned char *at = (const unsigned char *)name, *end = at + length;
-    while (at < end) {
-        unsigned char first = *at++;
-        if (first < 0x80)
-            continue;
-        ptrdiff_t more = first < 0xc2 ? 0 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : first < 0xf5 ? 3 : 0;
-        if (more == 0 || more > end - at)
+    uint32_t character;
+    for (size_t at = 0, width; at < length; at += width) {
+        width = hl_utf8_decode(name + at, length - at, &character);
+        if (width == 0)
             return false;
-        /* Longer forms than need be, and what is beyond the last character. */
-        if ((first == 0xe0 && *at < 0xa0) || (first == 0xf0 && *at < 0x90) || (first == 0xf4 && *at >= 0x90))
-            return false;
-        for (; more > 0; more--)
-            if ((*at++ & 0xc0) != 0x80)
-                return false;
     }
     return true;
 }

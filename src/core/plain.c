@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "utf8.h"
+
 static void put_counted(hl_hlsnap_buffer *to, char tag, size_t count)
 {
     hl_hlsnap_add_bytes(to, &tag, 1);
@@ -39,41 +41,30 @@ void hl_plain_int(hl_hlsnap_buffer *to, int64_t value)
     hl_hlsnap_add_fixed(to, width, (uint64_t)value);
 }
 
-/* How many bytes the character at the beginning of `bytes` has; 0: what stands there is none. */
-static size_t character(const unsigned char *bytes, size_t length)
+/* Read what stands at the beginning of `bytes`: a character, or a byte that is part of none, which stands for a lone
+ * surrogate, U+DC80 to U+DCFF. A surrogate's own bytes are part of none. Returns how many bytes it has. */
+static size_t read_character(const char *bytes, size_t length, uint32_t *character)
 {
-    unsigned char first = bytes[0];
-    size_t width = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
-    if (width > length)
-        return 0;
-    for (size_t i = 1; i < width; i++) {
-        if ((bytes[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    bool overlong = (first == 0xe0 && bytes[1] < 0xa0) || (first == 0xf0 && bytes[1] < 0x90);
-    bool surrogate = first == 0xed && bytes[1] >= 0xa0;
-    bool beyond = first == 0xf4 && bytes[1] >= 0x90;
-    return width > 1 && (overlong || surrogate || beyond) ? 0 : width;
+    size_t width = hl_utf8_decode(bytes, length, character);
+    if (width != 0 && !hl_utf8_is_surrogate(*character))
+        return width;
+    *character = 0xdc00 | (unsigned char)bytes[0];
+    return 1;
 }
 
 void hl_plain_text(hl_hlsnap_buffer *to, const char *bytes, size_t length)
 {
-    const unsigned char *from = (const unsigned char *)bytes;
-    size_t bad = 0;
-    for (size_t at = 0, width; at < length; at += width != 0 ? width : 1) {
-        width = character(from + at, length - at);
-        bad += width == 0;
+    char encoded[HL_UTF8_MOST];
+    uint32_t character;
+    size_t total = 0;
+    for (size_t at = 0; at < length;) {
+        at += read_character(bytes + at, length - at, &character);
+        total += hl_utf8_encode(character, encoded);
     }
-    put_counted(to, 'u', length + 2 * bad);
-    for (size_t at = 0, width; at < length; at += width != 0 ? width : 1) {
-        width = character(from + at, length - at);
-        if (width != 0) {
-            hl_hlsnap_add_bytes(to, from + at, width);
-        } else { /* U+DC80 to U+DCFF */
-            const unsigned char escaped[] = {0xed, (unsigned char)(0xb0 | from[at] >> 6),
-                                             (unsigned char)(0x80 | (from[at] & 0x3f))};
-            hl_hlsnap_add_bytes(to, escaped, sizeof escaped);
-        }
+    put_counted(to, 'u', total);
+    for (size_t at = 0; at < length;) {
+        at += read_character(bytes + at, length - at, &character);
+        hl_hlsnap_add_bytes(to, encoded, hl_utf8_encode(character, encoded));
     }
 }
 

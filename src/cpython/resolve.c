@@ -7,35 +7,12 @@
 #include "resolve.h"
 
 #include "../core/linetable.h"
+#include "../core/utf8.h"
 #include "frames.h"
 #include "own_code.h"
 
 /* Room for a name's UTF-8, reused under the ledger's lock. */
 static hl_region text;
-
-static size_t put_utf8(char *out, Py_UCS4 c)
-{
-    if (c < 0x80) {
-        out[0] = (char)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        out[0] = (char)(0xc0 | c >> 6);
-        out[1] = (char)(0x80 | (c & 0x3f));
-        return 2;
-    }
-    if (c < 0x10000) { /* lone surrogates included */
-        out[0] = (char)(0xe0 | c >> 12);
-        out[1] = (char)(0x80 | (c >> 6 & 0x3f));
-        out[2] = (char)(0x80 | (c & 0x3f));
-        return 3;
-    }
-    out[0] = (char)(0xf0 | c >> 18);
-    out[1] = (char)(0x80 | (c >> 12 & 0x3f));
-    out[2] = (char)(0x80 | (c >> 6 & 0x3f));
-    out[3] = (char)(0x80 | (c & 0x3f));
-    return 4;
-}
 
 static hl_status intern_str(hl_book *book, PyObject *str, hl_string_id *id)
 {
@@ -43,12 +20,12 @@ static hl_status intern_str(hl_book *book, PyObject *str, hl_string_id *id)
     const void *data = PyUnicode_DATA(str);
     if (PyUnicode_IS_ASCII(str))
         return hl_book_string(book, data, (size_t)length, id);
-    hl_status status = hl_region_ensure(&text, (size_t)length * 4);
+    hl_status status = hl_region_ensure(&text, (size_t)length * HL_UTF8_MOST);
     if (status != HL_OK)
         return status;
     size_t bytes = 0;
     for (Py_ssize_t i = 0; i < length; i++)
-        bytes += put_utf8(text.base + bytes, PyUnicode_READ(PyUnicode_KIND(str), data, i));
+        bytes += hl_utf8_encode(PyUnicode_READ(PyUnicode_KIND(str), data, i), text.base + bytes);
     return hl_book_string(book, text.base, bytes, id);
 }
 

@@ -11,6 +11,7 @@
 
 #include "../core/digits.h"
 #include "../core/plain.h"
+#include "../core/utf8.h"
 #include "run.h"
 
 /* --- metadata --- */
@@ -113,16 +114,15 @@ uint8_t *hl_run_metadata(const hl_rows *first, const hl_tracer_facts *facts, con
 static char *append_shown(char *at, const char *end, const char *text)
 {
     static const char hex[] = "0123456789abcdef";
-    for (; *text != '\0'; text++) {
-        unsigned char byte = (unsigned char)text[0], next = (unsigned char)text[1];
-        bool is_surrogate = byte == 0xed && next >= 0xa0;
-        if (is_surrogate && text[2] != '\0') {
-            byte = (unsigned char)(next << 6 | (text[2] & 0x3f)); /* of os.fsdecode, the byte itself */
-            text += 2;
-        }
+    for (size_t left = strlen(text), width; left > 0; text += width, left -= width) {
+        uint32_t character;
+        width = hl_utf8_decode(text, left, &character);
+        bool is_surrogate = width != 0 && hl_utf8_is_surrogate(character);
+        width = width != 0 ? width : 1;
+        unsigned byte = is_surrogate ? character & 0xff : (unsigned char)text[0]; /* of os.fsdecode, the byte itself */
+        bool is_plain = !is_surrogate && ((byte >= 0x20 && byte != 0x7f) || (byte == '\n' && left == 1));
         char escape[] = {'\\', 'x', hex[byte >> 4], hex[byte & 15]};
-        bool is_plain = !is_surrogate && ((byte >= 0x20 && byte != 0x7f) || (byte == '\n' && next == '\0'));
-        at = is_plain ? hl_run_append(at, end, text, 1) : hl_run_append(at, end, escape, sizeof escape);
+        at = is_plain ? hl_run_append(at, end, text, width) : hl_run_append(at, end, escape, sizeof escape);
     }
     return at;
 }
