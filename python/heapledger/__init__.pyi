@@ -228,7 +228,7 @@ class Snapshot:
     def merge(cls, snapshots: Iterable[Snapshot]) -> Self: ...
 
 class Capture:
-    __slots__ = ("allocated", "live", "peak")
+    __slots__ = ("live", "peak", "allocated")
     allocated: Snapshot | None
     live: Snapshot | None
     peak: Snapshot | None

@@ -11,7 +11,7 @@ from heapledger._ledger import _make_capture, _merge_captures
 class Capture:
     """`live`, `peak` and `allocated`: the snapshots of these moments; None where there is none."""
 
-    __slots__ = ("allocated", "live", "peak")
+    __slots__ = _metadata.MOMENTS
 
     def __init__(self):
         raise TypeError("a Capture comes from take_capture(), Capture.load() or Capture.merge()")
@@ -81,4 +81,4 @@ def _of(snapshots):
 def _snapshots(capture):
     if not isinstance(capture, Capture):
         raise TypeError(f"captures must be Capture objects, not {type(capture).__name__}")
-    return capture.live, capture.peak, capture.allocated
+    return tuple([getattr(capture, name) for name in _metadata.MOMENTS])

@@ -12,9 +12,9 @@ from _struct import unpack
 from time import time_ns
 
 from heapledger import _plain
-from heapledger._ledger import _process_facts, _version, memory
+from heapledger._ledger import _moments, _process_facts, _version, memory
 
-MOMENTS = ("live", "peak", "allocated")
+MOMENTS = _moments  # their names, in the order of their numbers
 
 
 def _taken_here(facts):

@@ -151,6 +151,23 @@ static bool find_stdlib(hl_py_state *state)
     return stop != NULL;
 }
 
+/* _moments: their names, by hl_moment. */
+static bool add_moments(PyObject *module)
+{
+    PyObject *names = PyTuple_New(HL_MOMENTS);
+
+    for (Py_ssize_t i = 0; names != NULL && i < HL_MOMENTS; i++) {
+        PyObject *name = PyUnicode_InternFromString(hl_moment_names[i]);
+        if (name == NULL)
+            Py_CLEAR(names);
+        else
+            PyTuple_SET_ITEM(names, i, name);
+    }
+    int added = names != NULL ? PyModule_AddObjectRef(module, "_moments", names) : -1;
+    Py_XDECREF(names);
+    return added == 0;
+}
+
 static int module_exec(PyObject *module)
 {
 #ifdef Py_GIL_DISABLED
@@ -159,7 +176,8 @@ static int module_exec(PyObject *module)
 #endif
     hl_py_state *state = hl_py_state_of_module(module);
 
-    if (!find_stdlib(state) || !make_types(module, state) || !add_types(module, state) || !hl_py_c_api_add(module))
+    if (!find_stdlib(state) || !make_types(module, state) || !add_types(module, state) || !add_moments(module) ||
+        !hl_py_c_api_add(module))
         return -1;
     return PyModule_AddStringConstant(module, "_version", HL_VERSION);
 }

@@ -84,7 +84,6 @@ static PyObject *take_native(hl_py_state *state, hl_moment moment)
  * is our own work. */
 static PyObject *new_capture(PyObject *const *snapshots)
 {
-    static const char *const names[HL_MOMENTS] = {[HL_LIVE] = "live", [HL_PEAK] = "peak", [HL_ALLOCATED] = "allocated"};
     PyObject *capture = NULL, *nothing = PyTuple_New(0);
     PyObject *package = PyImport_ImportModule("heapledger._capture");
     PyObject *type = package != NULL ? PyObject_GetAttrString(package, "Capture") : NULL;
@@ -92,7 +91,7 @@ static PyObject *new_capture(PyObject *const *snapshots)
     if (type != NULL && nothing != NULL && PyType_Check(type))
         capture = PyBaseObject_Type.tp_new((PyTypeObject *)type, nothing, NULL);
     for (size_t i = 0; capture != NULL && i < HL_MOMENTS; i++) {
-        if (PyObject_SetAttrString(capture, names[i], snapshots[i]) < 0)
+        if (PyObject_SetAttrString(capture, hl_moment_names[i], snapshots[i]) < 0)
             Py_CLEAR(capture);
     }
     Py_XDECREF(type);

@@ -2,6 +2,12 @@
 
 #include "snapshot.h"
 
+const char *const hl_moment_names[HL_MOMENTS] = {
+    [HL_LIVE] = "live",
+    [HL_PEAK] = "peak",
+    [HL_ALLOCATED] = "allocated",
+};
+
 static _Atomic size_t bytes_alive;
 
 /* From this size on, rows have their own pages. A million rows would otherwise fault in page by page, which takes

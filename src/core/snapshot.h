@@ -20,6 +20,9 @@ typedef enum {
     HL_MOMENTS    /* number of moments */
 } hl_moment;
 
+/* What people call them. */
+extern const char *const hl_moment_names[HL_MOMENTS];
+
 typedef struct {
     uint64_t size;           /* bytes of each block */
     uint64_t live;           /* blocks alive; in a snapshot of the ledger, those of its hl_moment */

@@ -65,7 +65,6 @@ const char *hl_run_executable(void)
 uint8_t *hl_run_metadata(const hl_rows *first, const hl_tracer_facts *facts, const hl_run_process *process,
                          size_t *length)
 {
-    static const char *const moments[] = {"live", "peak", "allocated"};
     const hl_tracer_bytes *tables = &facts->memory;
     struct utsname system;
     struct timespec now;
@@ -86,7 +85,7 @@ uint8_t *hl_run_metadata(const hl_rows *first, const hl_tracer_facts *facts, con
     put_int(&to, "traceback_limit", first->nframe);
     hl_plain_word(&to, "numbers");
     hl_plain_bool(&to, hl_run_given.numbers);
-    put_text(&to, "moment", moments[first->moment]);
+    put_text(&to, "moment", hl_moment_names[first->moment]);
     put_int(&to, "traced", (int64_t)facts->traced);
     put_int(&to, "peak", (int64_t)facts->peak);
     put_int(&to, "lost_records", (int64_t)facts->lost);
