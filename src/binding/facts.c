@@ -48,7 +48,7 @@ bool hl_py_facts_take(hl_snapshot *const *snapshots, size_t count, PyObject **ta
         (int64_t)hl_tracer_lost(),
         (int64_t)hl_tracer_interruptions(),
         known ? (int64_t)rss : -1,
-        (int64_t)(tables.map + tables.sites + tables.names + tables.caches + tables.snapshots),
+        (int64_t)hl_tracer_bytes_total(&tables),
     };
     for (size_t i = 0; i < count; i++) {
         facts[MOMENT] = snapshots[i]->moment;

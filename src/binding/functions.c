@@ -123,11 +123,6 @@ static PyObject *allocated(PyObject *module, PyObject *unused)
 
 /* --- our own memory --- */
 
-static unsigned long long total_memory(const hl_tracer_bytes *bytes)
-{
-    return (unsigned long long)bytes->map + bytes->sites + bytes->names + bytes->caches + bytes->snapshots;
-}
-
 static PyObject *get_tracemalloc_memory(PyObject *module, PyObject *unused)
 {
     (void)unused;
@@ -139,7 +134,7 @@ static PyObject *get_tracemalloc_memory(PyObject *module, PyObject *unused)
         return stdlib != NULL ? PyObject_CallNoArgs(stdlib) : PyLong_FromLong(0);
     }
     hl_tracer_memory(&bytes);
-    return PyLong_FromUnsignedLongLong(total_memory(&bytes));
+    return PyLong_FromUnsignedLongLong(hl_tracer_bytes_total(&bytes));
 }
 
 static PyObject *memory(PyObject *module, PyObject *unused)
@@ -151,7 +146,7 @@ static PyObject *memory(PyObject *module, PyObject *unused)
     hl_tracer_memory(&bytes);
     return Py_BuildValue("{s:n,s:n,s:n,s:n,s:n,s:K}", "map", (Py_ssize_t)bytes.map, "sites", (Py_ssize_t)bytes.sites,
                          "names", (Py_ssize_t)bytes.names, "caches", (Py_ssize_t)bytes.caches, "snapshots",
-                         (Py_ssize_t)bytes.snapshots, "total", total_memory(&bytes));
+                         (Py_ssize_t)bytes.snapshots, "total", (unsigned long long)hl_tracer_bytes_total(&bytes));
 }
 
 static PyObject *lost_records(PyObject *module, PyObject *unused)

@@ -52,6 +52,10 @@ typedef struct {
     size_t caches;    /* instruction pointers -> sites, code objects */
     size_t snapshots; /* rows of all snapshots alive in the process, loaded ones included */
 } hl_tracer_bytes;
+static inline uint64_t hl_tracer_bytes_total(const hl_tracer_bytes *bytes)
+{
+    return (uint64_t)bytes->map + bytes->sites + bytes->names + bytes->caches + bytes->snapshots;
+}
 /* Memory obtained from the system, by use. Zeros but for `snapshots` when stopped. */
 void hl_tracer_memory(hl_tracer_bytes *bytes);
 

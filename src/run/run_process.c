@@ -127,5 +127,5 @@ void hl_run_put_process(hl_hlsnap_buffer *to, const hl_run_process *process, con
     put_bytes(to, "names", tables->names);
     put_bytes(to, "caches", tables->caches);
     put_bytes(to, "snapshots", tables->snapshots);
-    put_bytes(to, "total", tables->map + tables->sites + tables->names + tables->caches + tables->snapshots);
+    put_bytes(to, "total", hl_tracer_bytes_total(tables));
 }

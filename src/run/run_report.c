@@ -95,7 +95,7 @@ uint8_t *hl_run_metadata(const hl_rows *first, const hl_tracer_facts *facts, con
         hl_plain_int(&to, (int64_t)process->rss);
     else
         hl_plain_none(&to);
-    put_int(&to, "tables", (int64_t)(tables->map + tables->sites + tables->names + tables->caches + tables->snapshots));
+    put_int(&to, "tables", (int64_t)hl_tracer_bytes_total(tables));
     hl_plain_word(&to, "process_at_dump");
     hl_run_put_process(&to, process, tables);
     if (to.failed) {
