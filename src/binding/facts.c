@@ -21,34 +21,25 @@ static PyObject *number_or_none(bool known, uint64_t number)
 
 enum { MOMENT = 2 }; /* its place among the numbers */
 
-bool hl_py_facts_take(hl_snapshot *const *snapshots, size_t count, PyObject **taken)
+bool hl_py_facts_take(hl_snapshot *const *snapshots, size_t count, const hl_tracer_facts *tracer, PyObject **taken)
 {
     struct timespec now;
-    uint64_t current, peak, rss = 0;
-    hl_tracer_bytes tables;
+    uint64_t rss = 0;
 
     clock_gettime(CLOCK_REALTIME, &now);
-    hl_tracer_traced(&current, &peak);
-    hl_tracer_memory(&tables);
     bool known = hl_process_rss(&rss);
-    for (size_t i = 0; i < count; i++) { /* what they add up to, even if a thread has allocated since */
-        if (snapshots[i]->moment == HL_LIVE)
-            current = snapshots[i]->bytes;
-        if (snapshots[i]->moment == HL_PEAK)
-            peak = snapshots[i]->bytes;
-    }
     int64_t facts[] = {
         (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
         getpid(),
         HL_LIVE, /* each gets its own below */
         snapshots[0]->nframe,
-        hl_tracer_numbers(),
-        (int64_t)current,
-        (int64_t)peak,
-        (int64_t)hl_tracer_lost(),
-        (int64_t)hl_tracer_interruptions(),
+        tracer->numbers,
+        (int64_t)tracer->traced,
+        (int64_t)tracer->peak,
+        (int64_t)tracer->lost,
+        tracer->interruptions,
         known ? (int64_t)rss : -1,
-        (int64_t)hl_tracer_bytes_total(&tables),
+        (int64_t)hl_tracer_bytes_total(&tracer->memory),
     };
     for (size_t i = 0; i < count; i++) {
         facts[MOMENT] = snapshots[i]->moment;

@@ -43,12 +43,13 @@ static PyObject *wrap_snapshot(hl_py_state *state, hl_snapshot *snapshot, PyObje
     return hl_py_snapshot_with_facts(hl_py_snapshot_new(state, traces, limit), facts);
 }
 
-bool hl_py_take_objects(hl_py_state *state, hl_snapshot *const *snapshots, size_t count, PyObject **objects)
+bool hl_py_take_objects(hl_py_state *state, hl_snapshot *const *snapshots, size_t count, const hl_tracer_facts *tracer,
+                        PyObject **objects)
 {
     PyObject *facts[HL_MOMENTS];
     bool whole = true;
 
-    if (!hl_py_facts_take(snapshots, count, facts)) {
+    if (!hl_py_facts_take(snapshots, count, tracer, facts)) {
         for (size_t i = 0; i < count; i++)
             hl_snapshot_drop(snapshots[i]);
         return false;
@@ -66,11 +67,12 @@ bool hl_py_take_objects(hl_py_state *state, hl_snapshot *const *snapshots, size_
 static bool take_moments(hl_py_state *state, const hl_moment *moments, size_t count, PyObject **objects)
 {
     hl_snapshot *snapshots[HL_MOMENTS];
-    hl_status status = hl_tracer_capture(moments, count, snapshots);
+    hl_tracer_facts tracer;
+    hl_status status = hl_tracer_capture(moments, count, snapshots, &tracer);
 
     if (status != HL_OK)
         hl_py_raise_status(status);
-    return status == HL_OK && hl_py_take_objects(state, snapshots, count, objects);
+    return status == HL_OK && hl_py_take_objects(state, snapshots, count, &tracer, objects);
 }
 
 static PyObject *take_native(hl_py_state *state, hl_moment moment)

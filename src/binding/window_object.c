@@ -42,6 +42,7 @@ static PyObject *window_open(PyObject *object, PyObject *nframe_object)
     hl_window *window;
     hl_snapshot *start;
     PyObject *start_object;
+    hl_tracer_facts tracer;
     uint32_t nframe;
 
     if (!hl_py_functions_nframe(nframe_object, &nframe))
@@ -52,24 +53,24 @@ static PyObject *window_open(PyObject *object, PyObject *nframe_object)
     }
     HL_OWN_WORK;
     forget_answers(self); /* which may run any code */
-    hl_status status = hl_tracer_open_window(nframe, &window, &start);
+    hl_status status = hl_tracer_open_window(nframe, &window, &start, &tracer);
     if (status != HL_OK)
         return hl_py_raise_status(status);
     if (self->window != NULL)
         hl_tracer_free_window(self->window);
     self->window = window;
-    if (!hl_py_take_objects(hl_py_state_of(Py_TYPE(object)), &start, 1, &start_object))
+    if (!hl_py_take_objects(hl_py_state_of(Py_TYPE(object)), &start, 1, &tracer, &start_object))
         return NULL;
     Py_XSETREF(self->start, start_object);
     Py_RETURN_NONE;
 }
 
-static bool keep_answers(hl_py_window *self, const hl_window_answers *answers)
+static bool keep_answers(hl_py_window *self, const hl_window_answers *answers, const hl_tracer_facts *tracer)
 {
     hl_snapshot *const snapshots[] = {answers->peak, answers->allocated, answers->growth};
     PyObject *objects[3];
 
-    if (!hl_py_take_objects(hl_py_state_of(Py_TYPE((PyObject *)self)), snapshots, 3, objects))
+    if (!hl_py_take_objects(hl_py_state_of(Py_TYPE((PyObject *)self)), snapshots, 3, tracer, objects))
         return false;
     Py_XSETREF(self->peak, objects[0]);
     Py_XSETREF(self->allocated, objects[1]);
@@ -82,6 +83,7 @@ static PyObject *window_close(PyObject *object, PyObject *unused)
     hl_py_window *self = (hl_py_window *)object;
     hl_window *window = self->window;
     hl_window_answers answers;
+    hl_tracer_facts tracer;
     bool kept = true;
 
     (void)unused;
@@ -89,9 +91,9 @@ static PyObject *window_close(PyObject *object, PyObject *unused)
     self->window = NULL;
     if (window == NULL)
         Py_RETURN_NONE;
-    hl_status status = hl_tracer_close_window(window, &answers);
+    hl_status status = hl_tracer_close_window(window, &answers, &tracer);
     if (status == HL_OK)
-        kept = keep_answers(self, &answers);
+        kept = keep_answers(self, &answers, &tracer);
     hl_tracer_free_window(window);
     if (status != HL_OK && status != HL_STOPPED)
         return hl_py_raise_status(status);

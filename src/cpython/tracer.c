@@ -128,11 +128,6 @@ static hl_status put_hooks_back(const hl_survey survey[HL_LAYER_DOMAINS])
     return status;
 }
 
-uint32_t hl_tracer_interruptions(void)
-{
-    return atomic_load(&interruptions);
-}
-
 void hl_tracer_prepare(hl_survey survey[HL_LAYER_DOMAINS])
 {
     hl_frames_prepare();
@@ -165,7 +160,7 @@ static int finish_in_main(void *unused)
 void hl_tracer_finish(void)
 {
     if (hl_tracer_is_tracing())
-        hl_freelists_turn_off(hl_tracer_numbers());
+        hl_freelists_turn_off(atomic_load(&numbers));
     else
         hl_freelists_turn_on();
     if (PyInterpreterState_Get() != PyInterpreterState_Main()) /* whose GIL may be another one */
@@ -269,11 +264,6 @@ uint32_t hl_tracer_nframe(void)
     return atomic_load(&limit);
 }
 
-bool hl_tracer_numbers(void)
-{
-    return atomic_load(&numbers);
-}
-
 hl_status hl_tracer_clear(void)
 {
     hl_tracer_take_control();
@@ -327,6 +317,16 @@ void hl_tracer_memory(hl_tracer_bytes *bytes)
     hl_hooks_unlock();
 }
 
+void hl_tracer_get_facts(hl_tracer_facts *facts)
+{
+    *facts = (hl_tracer_facts){.traced = hl_hooks_ledger.traced,
+                               .peak = hl_ledger_peak(&hl_hooks_ledger),
+                               .lost = hl_hooks_ledger.lost,
+                               .interruptions = atomic_load(&interruptions),
+                               .numbers = atomic_load(&numbers)};
+    measure(&facts->memory);
+}
+
 hl_status hl_tracer_visit(bool in_signal_handler, hl_tracer_visitor *visitor, void *context)
 {
     if (!in_signal_handler)
@@ -335,11 +335,8 @@ hl_status hl_tracer_visit(bool in_signal_handler, hl_tracer_visitor *visitor, vo
         return HL_BUSY;
     hl_status status = HL_STOPPED;
     if (hl_tracer_is_tracing()) {
-        hl_tracer_facts facts = {.traced = hl_hooks_ledger.traced,
-                                 .peak = hl_ledger_peak(&hl_hooks_ledger),
-                                 .lost = hl_hooks_ledger.lost,
-                                 .interruptions = hl_tracer_interruptions()};
-        measure(&facts.memory);
+        hl_tracer_facts facts;
+        hl_tracer_get_facts(&facts);
         status = visitor(&hl_hooks_ledger, &facts, context);
     }
     hl_hooks_unlock();
@@ -373,7 +370,7 @@ static hl_status fill(uint32_t era, size_t room, const hl_moment *moments, hl_sn
     return status;
 }
 
-hl_status hl_tracer_capture(const hl_moment *moments, size_t count, hl_snapshot **made)
+hl_status hl_tracer_capture(const hl_moment *moments, size_t count, hl_snapshot **made, hl_tracer_facts *facts)
 {
     if (hl_tracer_is_tracing())
         hl_domains_receive(false);
@@ -394,6 +391,7 @@ hl_status hl_tracer_capture(const hl_moment *moments, size_t count, hl_snapshot 
             return status;
         hl_hooks_lock();
         status = fill(era, room, moments, made, count);
+        hl_tracer_get_facts(facts);
         hl_hooks_unlock();
         if (status == HL_OK)
             return HL_OK;
@@ -405,7 +403,8 @@ hl_status hl_tracer_capture(const hl_moment *moments, size_t count, hl_snapshot 
 
 hl_status hl_tracer_snapshot(hl_moment moment, hl_snapshot **made)
 {
-    return hl_tracer_capture(&moment, 1, made);
+    hl_tracer_facts facts;
+    return hl_tracer_capture(&moment, 1, made, &facts);
 }
 
 /* The snapshot is made without the lock, so the ledger may be another one when it is filled: then once more. */

@@ -30,9 +30,8 @@ void hl_tracer_adopt(void);
 /* Stop and forget every entry; no-op when stopped. Snapshots stay valid. */
 void hl_tracer_stop(void);
 bool hl_tracer_is_tracing(void);
-/* The options of the last start that took effect; 1 frame and no numbers before the first. */
+/* The frames of the last start that took effect; 1 before the first. */
 uint32_t hl_tracer_nframe(void);
-bool hl_tracer_numbers(void);
 
 /* Forget every entry and the peak; the frame limit and the hooks stay. On failure nothing has changed. */
 hl_status hl_tracer_clear(void) HL_MUST_USE;
@@ -63,29 +62,33 @@ void hl_tracer_memory(hl_tracer_bytes *bytes);
  * forgotten and count as lost: some of their blocks may have been freed unseen. `in_time`: the caller knows that nothing
  * was. HL_STOPPED when not tracing. */
 hl_status hl_tracer_see_to_hooks(bool in_time);
-/* How often entries had to be forgotten for that reason, since the last start. */
-uint32_t hl_tracer_interruptions(void);
+
+/* What there is to say of the tracer beside the counts of a snapshot. It is found out in the same passage through the gate
+ * as the counts, so both are of one instant. */
+typedef struct {
+    uint64_t traced, peak, lost;
+    uint32_t interruptions; /* how often hl_tracer_see_to_hooks had to forget entries, since the last start */
+    bool numbers;           /* as in the options of the last start */
+    hl_tracer_bytes memory;
+} hl_tracer_facts;
 
 /* The ledger at the moment asked for; the peak is the greatest traced memory since start, clear or reset_peak.
  * HL_STOPPED when not tracing. */
 hl_status hl_tracer_snapshot(hl_moment moment, hl_snapshot **snapshot) HL_MUST_USE;
 /* Windows (core/window.h). The first starts the tracer, with tracebacks of `nframe` frames, where it is not running; then
  * the last to close stops it, unless hl_tracer_start was called meanwhile. *start is what is alive at the opening. */
-hl_status hl_tracer_open_window(uint32_t nframe, hl_window **window, hl_snapshot **start) HL_MUST_USE;
-/* HL_STOPPED: the tracer was stopped since, and there are no answers. */
-hl_status hl_tracer_close_window(hl_window *window, hl_window_answers *answers) HL_MUST_USE;
+hl_status hl_tracer_open_window(uint32_t nframe, hl_window **window, hl_snapshot **start,
+                                hl_tracer_facts *facts) HL_MUST_USE;
+/* The peak among the facts is the window's. HL_STOPPED: the tracer was stopped since, and there are no answers. */
+hl_status hl_tracer_close_window(hl_window *window, hl_window_answers *answers, hl_tracer_facts *facts) HL_MUST_USE;
 /* For every window in the end, closed or not; stops the tracer where nobody else has asked for it. */
 void hl_tracer_free_window(hl_window *window);
 /* Several moments of the ledger, as it is at one instant: at most HL_MOMENTS of them. */
-hl_status hl_tracer_capture(const hl_moment *moments, size_t count, hl_snapshot **snapshots) HL_MUST_USE;
+hl_status hl_tracer_capture(const hl_moment *moments, size_t count, hl_snapshot **snapshots,
+                            hl_tracer_facts *facts) HL_MUST_USE;
 /* Call `visitor` with the ledger and what there is to say of it, while its lock is held; answers what the visitor does,
  * or HL_STOPPED. Needs no thread state. In a signal handler it is HL_BUSY if the ledger is in use: the interrupted thread
  * may be the one that uses it. */
-typedef struct {
-    uint64_t traced, peak, lost;
-    uint32_t interruptions;
-    hl_tracer_bytes memory;
-} hl_tracer_facts;
 typedef hl_status hl_tracer_visitor(hl_ledger *ledger, const hl_tracer_facts *facts, void *context);
 hl_status hl_tracer_visit(bool in_signal_handler, hl_tracer_visitor *visitor, void *context) HL_MUST_USE;
 /* A snapshot of the one block at `address` under `domain`: *snapshot is NULL when it is not entered (or not tracing). */

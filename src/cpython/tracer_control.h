@@ -28,5 +28,7 @@ hl_status hl_tracer_see_to_tracing(hl_tracer_options options, const hl_survey su
 void hl_tracer_finish(void);
 /* No-op when stopped. */
 void hl_tracer_stop_tracing(void);
+/* Under the ledger's lock; control is not needed. */
+void hl_tracer_get_facts(hl_tracer_facts *facts);
 
 #endif

@@ -50,7 +50,7 @@ hl_status hl_tracer_reset_peak(void)
     return status;
 }
 
-static hl_status try_to_open(size_t slack, hl_window **window, hl_snapshot **start)
+static hl_status try_to_open(size_t slack, hl_window **window, hl_snapshot **start, hl_tracer_facts *facts)
 {
     hl_snapshot *stretch = NULL;
     *window = NULL;
@@ -68,6 +68,7 @@ static hl_status try_to_open(size_t slack, hl_window **window, hl_snapshot **sta
     if (status == HL_OK) {
         hl_hooks_lock();
         status = hl_window_open(&hl_hooks_ledger, *window, stretch, *start, room);
+        hl_tracer_get_facts(facts);
         hl_hooks_unlock();
     }
     drop_answer(&stretch);
@@ -85,7 +86,7 @@ static void stop_without_windows(void)
         hl_tracer_stop_tracing();
 }
 
-hl_status hl_tracer_open_window(uint32_t nframe, hl_window **window, hl_snapshot **start)
+hl_status hl_tracer_open_window(uint32_t nframe, hl_window **window, hl_snapshot **start, hl_tracer_facts *facts)
 {
     hl_survey survey[HL_LAYER_DOMAINS];
     hl_domains_receive(!hl_tracer_is_tracing());
@@ -96,7 +97,7 @@ hl_status hl_tracer_open_window(uint32_t nframe, hl_window **window, hl_snapshot
     hl_status status = hl_tracer_see_to_tracing((hl_tracer_options){.nframe = nframe}, survey);
     if (status == HL_OK) {
         size_t slack = 256;
-        while ((status = try_to_open(slack, window, start)) == HL_FULL)
+        while ((status = try_to_open(slack, window, start, facts)) == HL_FULL)
             slack *= 2;
         if (status != HL_OK)
             stop_without_windows();
@@ -106,7 +107,7 @@ hl_status hl_tracer_open_window(uint32_t nframe, hl_window **window, hl_snapshot
     return status;
 }
 
-static hl_status try_to_close(size_t slack, hl_window *window, hl_window_answers *answers)
+static hl_status try_to_close(size_t slack, hl_window *window, hl_window_answers *answers, hl_tracer_facts *facts)
 {
     *answers = (hl_window_answers){0};
     if (!window->open)
@@ -122,9 +123,12 @@ static hl_status try_to_close(size_t slack, hl_window *window, hl_window_answers
     if (status == HL_OK) {
         hl_hooks_lock();
         status = hl_window_close(&hl_hooks_ledger, window, answers, room);
+        hl_tracer_get_facts(facts);
         hl_hooks_unlock();
     }
-    if (status != HL_OK) {
+    if (status == HL_OK) {
+        facts->peak = answers->peak->bytes;
+    } else {
         drop_answer(&answers->peak);
         drop_answer(&answers->allocated);
         drop_answer(&answers->growth);
@@ -132,11 +136,11 @@ static hl_status try_to_close(size_t slack, hl_window *window, hl_window_answers
     return status;
 }
 
-hl_status hl_tracer_close_window(hl_window *window, hl_window_answers *answers)
+hl_status hl_tracer_close_window(hl_window *window, hl_window_answers *answers, hl_tracer_facts *facts)
 {
     hl_status status;
     hl_tracer_take_control();
-    for (size_t slack = 256; (status = try_to_close(slack, window, answers)) == HL_FULL; slack *= 2)
+    for (size_t slack = 256; (status = try_to_close(slack, window, answers, facts)) == HL_FULL; slack *= 2)
         ;
     hl_tracer_give_control();
     return status;

@@ -2,10 +2,12 @@
 
 import copy
 import os
+import pathlib
 import pickle
 import sys
 import time
 
+import extension
 import heapledger
 import pytest
 from children import run
@@ -14,6 +16,10 @@ AT_TAKE = {
     "heapledger", "time", "host", "pid", "command", "executable", "python", "implementation", "traceback_limit",
     "numbers", "moment", "traced", "peak", "lost_records", "interruptions", "rss", "tables",
 }  # fmt: skip
+
+
+def total(snapshot):
+    return sum(trace.size for trace in snapshot.traces)
 
 
 def taken(limit=3):
@@ -40,6 +46,42 @@ def test_what_is_known():
     assert metadata["traced"] >= sum(trace.size for trace in snapshot.traces) > 100_000
     assert 2**20 < metadata["rss"] < 2**40 and 2**16 < metadata["tables"] < 2**30
     assert metadata["heapledger"][0].isdigit()
+
+
+def test_metadata_and_counts_are_of_one_instant(tmp_path):
+    """Threads without the GIL go on allocating while a snapshot is taken."""
+    source = pathlib.Path(__file__).with_name("bugs_on_record.c")
+    run(
+        """
+        import sys, heapledger
+        sys.path.insert(0, sys.argv[1])
+        import bugs_on_record
+        heapledger.start()
+        bugs_on_record.begin("both for long", 3)
+        for _ in range(5_000):
+            heapledger.reset_peak()
+            snapshot = heapledger.take_peak_snapshot()
+            metadata = snapshot.metadata
+            assert metadata["traced"] <= metadata["peak"], metadata
+        assert metadata["peak"] == sum(statistic.size for statistic in snapshot.statistics("filename"))
+        bugs_on_record.end(False)
+        """,
+        extension.build(tmp_path, name="bugs_on_record", source=source),
+    )
+
+
+def test_metadata_of_a_trace():
+    heapledger.start()
+    before = [bytes(1_000_000) for _ in range(10)]
+    del before[1:]
+    with heapledger.trace() as trace:
+        kept = [bytes(100_000) for _ in range(10)]
+        del kept[1:]
+        traced = heapledger.get_traced_memory()
+    for snapshot in (trace.peak, trace.allocated, trace.leaked):
+        assert snapshot.metadata["peak"] == total(trace.peak) < 3_000_000
+        assert abs(snapshot.metadata["traced"] - traced[0]) < 10_000
+    assert trace.start.metadata["traced"] == total(trace.start)
 
 
 def test_each_look_gives_a_new_dict():

@@ -268,8 +268,8 @@ BUGS = [
         "gh_79234",
         "freelists stay on",
         "src/cpython/tracer.c",
-        "        hl_freelists_turn_off(hl_tracer_numbers());\n",
-        "        (void)hl_tracer_numbers();\n",
+        "        hl_freelists_turn_off(atomic_load(&numbers));\n",
+        "        (void)atomic_load(&numbers);\n",
         "record",
     ),
     Bug(
