@@ -9,8 +9,9 @@ import linecache
 import sys
 
 from heapledger import is_tracing, start, stop, take_snapshot, trace
-from heapledger._ledger import _format_size, _make_capture
+from heapledger._ledger import _make_capture
 from heapledger._metadata import MOMENTS
+from heapledger.command import _text
 from heapledger.command._arguments import at_least_one, frames
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
@@ -98,15 +99,15 @@ def _cell_table(t, name, most, graph):
         for what in ("peak", "allocated", "leaked", "blocks"):
             setattr(total, what, getattr(total, what) + getattr(line, what))
     title = (
-        f"peak +{_format_size(total.peak, False)}, allocated {_format_size(total.allocated, False)}"
-        f" in {_blocks(total.blocks)}, left behind {_format_size(total.leaked, False)}"
+        f"peak +{_text.size(total.peak)}, allocated {_text.size(total.allocated)}"
+        f" in {_blocks(total.blocks)}, left behind {_text.size(total.leaked)}"
     )
     rows = [
         (
-            _format_size(line.peak, False),
-            _format_size(line.allocated, False),
+            _text.size(line.peak),
+            _text.size(line.allocated),
             str(line.blocks),
-            _format_size(line.leaked, False),
+            _text.size(line.leaked),
             str(line.place[1]),
             line.source,
         )
@@ -153,14 +154,14 @@ def _growth_table(now, before, most):
     count = sum(difference.count_diff for difference in grown)
     rows = [
         (
-            _format_size(difference.size_diff, True),
+            _text.size(difference.size_diff, sign=True),
             f"{difference.count_diff:+}",
             _names.label("line", difference.key),
             "" if _names.is_folded(difference.key) else linecache.getline(*difference.key).strip(),
         )
         for difference in grown[:most]
     ]
-    title = f"since the last time: {_format_size(size, True)}, {_blocks(count, '+')}"
+    title = f"since the last time: {_text.size(size, sign=True)}, {_blocks(count, '+')}"
     return Table(title, ("size", "blocks"), rows)
 
 

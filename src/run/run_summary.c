@@ -20,6 +20,7 @@
 #include "../core/hlsnap.h"
 #include "../core/merge.h"
 #include "../core/plain.h"
+#include "../core/size_text.h"
 #include "run.h"
 
 /* Reading more would keep the process from ending: then only its own lines are shown. */
@@ -176,21 +177,6 @@ static void look_at_files(summary *all)
 
 /* --- words --- */
 
-static const char *size_text(uint64_t bytes, char text[HL_DIGITS_ROOM + 8])
-{
-    static const char *const units[] = {" B", " KiB", " MiB", " GiB", " TiB"};
-    uint64_t tenths = bytes * 10, unit = 0;
-    if (bytes > UINT64_MAX / 16)
-        return "very much";
-    for (; tenths >= 10240 && unit < 4; unit++)
-        tenths = (tenths + 512) / 1024;
-    char *at = hl_digits(text, tenths / 10, 10);
-    if (unit > 0)
-        at = hl_digits(stpcpy(at, "."), tenths % 10, 10);
-    strcpy(at, units[unit]);
-    return text;
-}
-
 static void say_files(const summary *all)
 {
     char files[HL_DIGITS_ROOM], processes[HL_DIGITS_ROOM];
@@ -207,8 +193,8 @@ static void say_files(const summary *all)
 
 static void say_line(uint64_t bytes, const char *where, const char *number)
 {
-    char text[HL_DIGITS_ROOM + 8];
-    const char *size = size_text(bytes, text);
+    char text[HL_SIZE_TEXT_ROOM];
+    const char *size = hl_size_text(bytes, text);
     size_t length = strlen(size);
     hl_run_say(&"            "[length < 12 ? length : 12], size, "  ", where, number[0] != '\0' ? ":" : "", number,
                "\n", NULL);
@@ -217,12 +203,12 @@ static void say_line(uint64_t bytes, const char *where, const char *number)
 /* `ends`: of how many processes they are. */
 static void say_lines(const hl_run_lines *lines, size_t ends)
 {
-    char size[HL_DIGITS_ROOM + 8], imports[HL_DIGITS_ROOM + 8], number[HL_DIGITS_ROOM];
+    char size[HL_SIZE_TEXT_ROOM], imports[HL_SIZE_TEXT_ROOM], number[HL_DIGITS_ROOM];
     bool several = ends > 1;
     (void)hl_digits(number, ends, 10);
-    hl_run_say("heapledger: the lines that held most of ", size_text(lines->bytes, size),
+    hl_run_say("heapledger: the lines that held most of ", hl_size_text(lines->bytes, size),
                lines->moment == HL_PEAK ? " at the peak" : " at the end", several ? "s of " : "", several ? number : "",
-               several ? " processes" : "", ", of which imports took ", size_text(lines->imports, imports), ":\n",
+               several ? " processes" : "", ", of which imports took ", hl_size_text(lines->imports, imports), ":\n",
                NULL);
     for (size_t i = 0; i < HL_RUN_LINES && lines->largest[i].bytes > 0; i++) {
         (void)hl_digits(number, lines->largest[i].number, 10);

@@ -44,9 +44,9 @@ def test_recursion_counts_once(open_page, folder):
     heapledger.Snapshot(traces, 4).dump(folder / "recursion.hlsnap", format="hlsnap")
     page = open_page(reports.make_page(folder / "recursion.html", folder / "recursion.hlsnap"))
     assert {row[-1]: row[2] for row in rows(page)} == {
-        "again.py": "0.98 KiB",
-        "inner.py": "0.98 KiB",
-        "other.py": "2.93 KiB",
+        "again.py": "1000 B",
+        "inner.py": "1000 B",
+        "other.py": "2.9 KiB",
     }
 
 

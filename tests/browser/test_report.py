@@ -5,6 +5,7 @@ import html
 
 import heapledger
 import pytest
+from heapledger.command import _text
 from looking import (
     ROW,
     address,
@@ -33,18 +34,11 @@ def size_of(program, moment="live", function=None):
     )
 
 
-def amount(text):
-    """Bytes from 1.23 KiB, and how far that may be off."""
-    number, unit = text.split()
-    factor = 1024 ** ("B", "KiB", "MiB").index(unit)
-    return pytest.approx(float(number) * factor, abs=0.006 * factor, rel=0.0006)
-
-
 def test_shows_what_there_is(open_page, program_page, program):
     page = open_page(program_page)
     assert page.title() == "program.hlsnap - heapledger"
     assert page.locator("h1").text_content() == "program.hlsnap"
-    assert size_of(program) == amount(totals(page)["Alive at the end"])
+    assert _text.size(size_of(program)) == totals(page)["Alive at the end"]
     assert names_down(page)[: len(DOWN)] == DOWN
     assert "standard library" in page.locator("#legend").text_content()
 
@@ -132,7 +126,7 @@ def test_search_says_its_share(open_page, program_page, program):
     page.fill("#search", "PARSE app.py")
     part, whole = size_of(program, function="parse"), size_of(program)
     share, size = page.locator("#matched").text_content().split(" · ")
-    assert part == amount(size)
+    assert _text.size(part) == size
     assert share == f"{100 * part / whole:.1f}%"
     assert {row[-1].split("\n")[0].split("/")[0].strip() for row in rows(page)} == {"parse"}
     page.fill("#search", "/^(parse|index) /")
@@ -164,10 +158,10 @@ def test_moments(open_page, program_page, program):
     page = open_page(program_page)
     assert "temporary" not in [row[-1].split("\n")[0] for row in rows(page)]
     choose(page, "moment", "peak")
-    assert size_of(program, "peak") == amount(totals(page)["At the peak"])
+    assert _text.size(size_of(program, "peak")) == totals(page)["At the peak"]
     wait_for_table(page, "temporary")
     choose(page, "moment", "allocated")
-    assert size_of(program, "allocated") == amount(totals(page)["Allocated in all"])
+    assert _text.size(size_of(program, "allocated")) == totals(page)["Allocated in all"]
 
 
 def test_inverted(open_page, program_page):

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 import reports
+from heapledger.command import _text
 from looking import choose, click_row, fixes, hover_row, names_down, path, rows, totals, wait_for_table, wait_until
 
 WIDTHS = [(1400, 900), (1024, 768), (400, 800)]
@@ -17,13 +18,6 @@ def ask(*arguments):
     """The answer of a command, from JSON."""
     line = [sys.executable, "-P", "-m", "heapledger", *map(str, arguments), "--json"]
     return json.loads(subprocess.run(line, capture_output=True, check=True, timeout=60).stdout)
-
-
-def size_text(size):
-    rest, unit = size, 0
-    while rest >= 999.95:
-        rest, unit = rest / 1024, unit + 1
-    return f"{rest:.{0 if unit == 0 else 2 if rest < 9.995 else 1}f} {('B', 'KiB', 'MiB')[unit]}"
 
 
 def open_menu(page, menu):
@@ -75,7 +69,7 @@ def test_the_box_at_the_top_says_what_to_fix(open_page, shop, shop_page, screen)
     assert len(found) == len(wanted) == 5
     for cells, line in zip(found, wanted, strict=True):
         size, share, place, source, count = cells
-        assert (size, share) == (size_text(line["size"]), f"{100 * line['size'] / whole:.1f}%")
+        assert (size, share) == (_text.size(line["size"]), f"{100 * line['size'] / whole:.1f}%")
         assert place == f"{shop.name}/shop.py:{line['line']}" and source == line["source"] != ""
         assert count.startswith(f"{line['count']:,} block") and count.endswith(" on average")
     assert "KEPT.append(bytearray(300_000 * number))" in found[0]
@@ -117,7 +111,7 @@ def test_growth_is_seen_at_once(open_page, shop, shop_growth_page, screen):
     assert page.locator("#fix-title").text_content() == "Lines of your code that have grown most"
     (first, *_) = ask("diff", shop / "before.hlsnap", shop / "after.hlsnap", "--mine")["groups"]
     size, share, place, source, count = fixes(page)[0]
-    assert size == f"+{size_text(first['size_diff'])}" and place.endswith(f"shop.py:{first['line']}")
+    assert size == f"+{_text.size(first['size_diff'])}" and place.endswith(f"shop.py:{first['line']}")
     assert source == 'KEPT.append("order %d" % number * 100)' and float(share[:-1]) > 90
     assert count == f"+{first['count_diff']} blocks"
     # The widest frame of the graph is that line's, from one edge to the other.
@@ -151,7 +145,7 @@ def test_imports_are_one_box(open_page, shop, shop_page):
     page = open_page(shop_page)
     (imports,) = [row for row in rows(page) if row[-1].startswith("imports")]
     (group,) = [one for one in ask("top", shop / "shop.hlsnap", "-n", 1000)["groups"] if "folded" in one]
-    assert imports[0] == imports[2] == size_text(group["size"])
+    assert imports[0] == imports[2] == _text.size(group["size"])
     assert not any("<frozen importlib" in row[-1] for row in rows(page))
     page.click("#table button:text-is('imports')")
     assert path(page) == ["all", "imports"]
@@ -169,10 +163,10 @@ def test_graph_table_and_commands_agree_on_my_code(open_page, shop, shop_page, v
     page = open_page(shop_page, f"#fold=libraries&group=line&view={view}")
     wanted = ask("top", shop / "shop.hlsnap", "--mine", "-n", 1000)["groups"]
     found = {row[-1].split()[1]: row[0] for row in rows(page) if row[0] != "0 B" and "shop.py:" in row[-1]}
-    lines = {f"{one['file']}:{one['line']}": size_text(one["size"]) for one in wanted if "file" in one}
+    lines = {f"{one['file']}:{one['line']}": _text.size(one["size"]) for one in wanted if "file" in one}
     assert found == lines
     (imports,) = [row[0] for row in rows(page) if row[-1].startswith("imports")]
-    assert [imports] == [size_text(one["size"]) for one in wanted if one.get("folded") == "imports"]
+    assert [imports] == [_text.size(one["size"]) for one in wanted if one.get("folded") == "imports"]
     assert not any("json/" in row[-1] for row in rows(page))
     assert all(name in ("all", "<module>", "main", "load", "price", "deep", "imports") for name in names_down(page))
     everything = totals(page)
@@ -228,7 +222,7 @@ def test_a_joint_says_that_it_is_a_guess(open_page, tmp_path):
     hover_row(page, 3)
     assert "is a guess" in page.locator("#tip").inner_text()
     # No line above a joint is charged for what is below it.
-    assert [(line[0], line[2]) for line in fixes(page)] == [("4.88 KiB", "srv/app.py:6"), ("100 B", "srv/app.py:3")]
+    assert [(line[0], line[2]) for line in fixes(page)] == [("4.9 KiB", "srv/app.py:6"), ("100 B", "srv/app.py:3")]
 
 
 # --- source ---
@@ -311,9 +305,9 @@ def test_bars_do_not_touch_their_numbers(open_page, shop_page, shop_growth_page)
 def test_resident_memory_is_explained(open_page, shop, shop_page):
     page = open_page(shop_page)
     resident = ask("summary", shop / "shop.hlsnap")["resident"]
-    assert totals(page)["Resident memory"] == size_text(resident["rss"])
+    assert totals(page)["Resident memory"] == _text.size(resident["rss"])
     said = page.locator("#totals").inner_text()
-    assert f"{size_text(resident['parts']['tables'])} heapledger's own tables" in said
+    assert f"{_text.size(resident['parts']['tables'])} heapledger's own tables" in said
     open_menu(page, "#resident")
     listed = page.locator("#resident .menu-body").inner_text()
     assert "its own tables, which go away when tracing stops" in listed and "mapped files" in listed

@@ -4,31 +4,18 @@ import csv
 import gzip
 import io
 import json
-import os
 import pathlib
 import re
-import shutil
 import subprocess
-import sys
 
 import heapledger
 import pytest
 import stored
+from outside import need
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOOLS = HERE.parent.parent / "tools"
 MOMENTS = {"live": "inuse", "peak": "peak", "allocated": "alloc"}
-# The files do not depend on the interpreter, so one of them must have these tools in CI: not one in tools/sid's tree.
-INSISTING = os.environ.get("CI", "false") == "true" and sys.version_info[:2] == (3, 11)
-
-
-def need(tool):
-    path = shutil.which(tool)
-    if path is None:
-        if INSISTING:
-            pytest.fail(f"CI needs {tool}")
-        pytest.skip(f"there is no {tool} here to read the file")
-    return path
 
 
 def total(moment, name="new.hlsnap"):

@@ -74,11 +74,11 @@ def outputs(cells):
 def test_a_cell(outputs):
     text, page = outputs[1]
     assert "1000" in text  # the cell's own result
-    title = re.search(r"peak \+(\d+) KiB, allocated (\d+) KiB in (\d+) blocks, left behind (\d+) KiB", text)
+    title = re.search(r"peak \+(\S+) MiB, allocated (\S+) MiB in (\d+) blocks, left behind (\S+) MiB", text)
     assert title, text
-    peak, allocated, blocks, left = map(int, title.groups())
+    peak, allocated, blocks, left = map(float, title.groups())
     # IPython shows the result from within the cell's last line, which adds to all but the peak.
-    assert 3940 <= peak <= 3960 and 3940 <= allocated < 6000 and blocks > 1001 and 1010 <= left < 1500
+    assert 3.8 <= peak <= 3.9 and 3.8 <= allocated < 6 and blocks > 1001 and 1.0 <= left < 1.5
     rows = text[title.end() :].splitlines()[2:]
     assert "passing = bytes(3_000_000)" in rows[0] and "kept = [bytes(1000) for _ in range(1000)]" in rows[1]
     assert "<table>" in page and "passing = bytes(3_000_000)" in page
@@ -110,7 +110,7 @@ def test_await_in_a_cell(outputs):
 def test_differences(outputs):
     assert "the next %heapledger_diff" in outputs[4][0]
     text, page = outputs[6]
-    assert re.search(r"since the last time: \+\d+ KiB, \+\d+ blocks", text), text
+    assert re.search(r"since the last time: \+\d+\.\d [KM]iB, \+\d+ blocks", text), text
     assert "more = [bytes(500) for _ in range(2000)]" in text and "more = [" in page
     # The line of the cell is the first, and what IPython has allocated is one row at most.
     _, _, first, *others = text.splitlines()

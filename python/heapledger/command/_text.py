@@ -13,7 +13,7 @@ def printable(name):
 
 
 def size(number, sign=False):
-    """Bytes for people: 512 B, 1.5 KiB, 23.4 MiB."""
+    """Bytes for people: 512 B, 1.5 KiB, 23.4 MiB. hl_size_text in src/core and bytesText in report/page do the same."""
     plus = "+" if sign and number > 0 else ""
     rest = abs(number)
     if rest < 1024:

@@ -2,15 +2,20 @@
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
+// As size in command/_text.py.
 function bytesText(number) {
-  let unit = 0,
-    rest = Math.abs(number);
-  while (rest >= 999.95 && unit < UNITS.length - 1) {
+  const sign = number < 0 ? "−" : "";
+  let rest = Math.abs(number),
+    tenths,
+    unit = 0;
+  if (rest < 1024) return `${sign}${rest} B`;
+  do {
     rest /= 1024;
     unit++;
-  }
-  const digits = unit === 0 ? rest.toFixed(0) : rest.toFixed(rest < 9.995 ? 2 : 1);
-  return `${number < 0 ? "−" : ""}${digits} ${UNITS[unit]}`;
+    tenths = Math.round(10 * rest);
+    if (tenths - 10 * rest === 0.5) tenths -= tenths % 2; // from the middle to the even one
+  } while (tenths >= 10000 && unit < UNITS.length - 1);
+  return `${sign}${(tenths / 10).toFixed(1)} ${UNITS[unit]}`;
 }
 
 function countText(number) {
