@@ -261,6 +261,34 @@ hl_py_source *hl_py_convert_snapshot(hl_py_state *state, PyObject *snapshot, boo
     return source;
 }
 
+PyObject *hl_py_convert_lacks_frames(PyObject *module, PyObject *traces)
+{
+    hl_py_state *state = hl_py_state_of_module(module);
+    bool lacks = false;
+
+    HL_OWN_WORK;
+    hl_py_source *source = hl_py_traces_source(state, traces);
+    if (source != NULL) {
+        const hl_snapshot *snapshot = source->snapshot;
+        for (size_t i = 0; i < snapshot->row_count && !lacks; i++)
+            lacks = hl_book_get_stack(snapshot->book, snapshot->rows[i].stack)->depth == 0;
+        Py_DECREF(source);
+        return PyBool_FromLong(lacks);
+    }
+    PyObject *list = hl_py_traces_list(state, traces);
+    PyObject *tuples = list != NULL ? PySequence_Tuple(list) : NULL;
+    Py_XDECREF(list);
+    if (tuples == NULL)
+        return NULL;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuples) && !lacks; i++) {
+        PyObject *trace = PyTuple_GET_ITEM(tuples, i);
+        PyObject *frames = PyTuple_Check(trace) && PyTuple_GET_SIZE(trace) > 2 ? PyTuple_GET_ITEM(trace, 2) : NULL;
+        lacks = frames != NULL && PyTuple_Check(frames) && PyTuple_GET_SIZE(frames) == 0;
+    }
+    Py_DECREF(tuples);
+    return PyBool_FromLong(lacks);
+}
+
 /* --- for a file --- */
 
 enum { LONGEST_TOTAL = 5 }; /* a number up to 2^32, seven bits a byte */

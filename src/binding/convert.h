@@ -15,6 +15,8 @@ enum {
 hl_py_source *hl_py_convert_traces(hl_py_state *state, PyObject *traces, int needs);
 /* The core snapshot behind one of ours; without `any_kind` NULL without an exception where it had to be made first. */
 hl_py_source *hl_py_convert_snapshot(hl_py_state *state, PyObject *snapshot, bool any_kind);
+/* Is there a trace without frames? The module's function. */
+PyObject *hl_py_convert_lacks_frames(PyObject *module, PyObject *traces);
 /* hl_py_convert_traces for a file: the order of the traces is kept, those that are alike and follow each other share a
  * row, and a trace may lack its total. In a book a stack has one total: where that cannot say what the traces say,
  * *totals is what the section TOTL has to say, as bytes, and no trace shares its row; else NULL. Errors say which trace

@@ -9,6 +9,7 @@
 #include "../core/group.h"
 #include "arguments.h"
 #include "call_tree.h"
+#include "convert.h"
 #include "facts.h"
 #include "files.h"
 #include "greatest.h"
@@ -336,6 +337,8 @@ PyMethodDef hl_py_functions[] = {
      PyDoc_STR("_file_snapshot(traces, limit, facts, /)\n--\n\nA Snapshot with these very traces.")},
     {"_snapshot_facts", hl_py_files_facts, METH_O,
      PyDoc_STR("_snapshot_facts(snapshot, /)\n--\n\nWhat its metadata are made of; None for a snapshot without.")},
+    {"_lacks_frames", hl_py_convert_lacks_frames, METH_O,
+     PyDoc_STR("_lacks_frames(traces, /)\n--\n\nTrue if a trace has no frames, which analyses cannot show.")},
     {"_sum_by", hl_py_sum_by, METH_VARARGS,
      PyDoc_STR("_sum_by(snapshot, key, frames, /)\n--\n\n"
                "{key(filename, lineno, function or None): (bytes, blocks)} by the newest frame of each stack (frames\n"

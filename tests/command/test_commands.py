@@ -218,12 +218,29 @@ def test_source_lines(fine, tmp_path):
     assert "two" in fine("tree", tmp_path / "sources", "--source")
 
 
-def test_a_snapshot_without_frames(fine, tmp_path):
-    traces = [(0, 5, (("a.py", 1),), 1), (0, 5, (("a.py", 1),), 7), (0, 3, (), None)]
-    heapledger.Snapshot(traces, 1).dump(tmp_path / "made", format="tracemalloc")
+@pytest.mark.parametrize("format", ["tracemalloc", "hlsnap"])
+@pytest.mark.parametrize("total", [7, 1])  # an .hlsnap file holds totals that differ in a section of their own
+def test_a_snapshot_without_frames(fine, run, tmp_path, format, total):
+    traces = [(0, 5, (("a.py", 1),), 1), (0, 5, (("a.py", 1),), total), (0, 3, (), None)]
+    heapledger.Snapshot(traces, 1).dump(tmp_path / "made", format=format)
     for by in ("line", "file", "function", "traceback", "package"):
         assert "<no frames>" in fine("top", tmp_path / "made", "--by", by)
-    assert "<no frames>" in fine("tree", tmp_path / "made")
+    for command in ("tree", "summary"):
+        assert "<no frames>" in fine(command, tmp_path / "made")
+    for command, *more in (["report"], ["report", tmp_path / "made"], ["export", "--format", "collapsed"], ["merge"]):
+        done = run(command, tmp_path / "made", *more, "-o", tmp_path / "out")
+        assert done.status == 0, done
+    assert "<no frames>" in fine("top", tmp_path / "out")
+
+
+def test_a_snapshot_without_frames_keeps_its_metadata(fine, tmp_path):
+    heapledger.start()
+    taken = heapledger.take_snapshot()
+    heapledger.stop()
+    taken.traces._traces.append((0, 3, (), None))
+    taken.dump(tmp_path / "made", format="hlsnap")
+    assert "<no frames>" in fine("top", tmp_path / "made")
+    assert f"process {os.getpid()}, " in fine("summary", tmp_path / "made")
 
 
 def test_an_empty_snapshot(fine, tmp_path):

@@ -8,6 +8,7 @@ import sys
 
 import heapledger
 from heapledger import _capture
+from heapledger._ledger import _file_snapshot, _lacks_frames, _snapshot_facts, _Traces
 from heapledger._metadata import MOMENTS
 from heapledger.command import Failure, _folding, _progress, _text
 
@@ -56,35 +57,30 @@ def decode(data, filename):
         raise _unreadable(filename, NO_MEMORY) from error
 
 
-def load_one(filename):
-    """The capture in a file."""
-    return decode(read(filename), filename)
-
-
 def _with_frames(snapshot):
-    """The snapshot, in which every traceback has a frame: what people make up need not, and cannot be analysed."""
-    try:
-        snapshot.statistics("filename")
-    except IndexError:
-        traces = [(*trace[:2], trace[2] or NO_FRAMES, *trace[3:]) for trace in snapshot.traces._traces]
-        return heapledger.Snapshot(traces, snapshot.traceback_limit)
-    return snapshot
+    """The snapshot, in which every traceback has a frame: snapshots that people make need not, and cannot be shown."""
+    if not _lacks_frames(snapshot.traces):
+        return snapshot
+    traces = [(*trace[:2], trace[2] or NO_FRAMES, *trace[3:]) for trace in snapshot.traces._traces]
+    return _file_snapshot(_Traces(traces), snapshot.traceback_limit, _snapshot_facts(snapshot))
 
 
-def _analysable(capture):
+def _load_one(filename):
+    capture = decode(read(filename), filename)
     for name in capture.moments:
         setattr(capture, name, _with_frames(getattr(capture, name)))
     return capture
 
 
-def load_all(filenames):
-    """The captures in these files. A bar shows the progress if this takes long."""
+def load_all(filenames, is_long=None):
+    """The captures in these files, for analyses. A bar shows the progress if this takes long."""
     sizes = [size_of(filename) for filename in filenames]
-    is_long = sum(sizes) > MANY_BYTES or len(filenames) > MANY_FILES
+    if is_long is None:
+        is_long = sum(sizes) > MANY_BYTES or len(filenames) > MANY_FILES
     captures = []
     with _progress.show("reading", sum(sizes), is_long) as progress:
         for filename, size in zip(filenames, sizes, strict=True):
-            captures.append(_analysable(load_one(filename)))
+            captures.append(_load_one(filename))
             progress.advance(size)
     return captures
 

@@ -11,7 +11,7 @@
 import dataclasses
 import os
 
-from heapledger.command import Failure, _inputs, _progress
+from heapledger.command import Failure, _inputs
 
 MANY_FILES = 10
 MANY_BYTES = 4 << 20  # a second's work
@@ -54,29 +54,12 @@ def _choose(captures, way):
     return "series" if _are_series(captures) else "merge"
 
 
-def _size_of(filename):
-    """Bytes. If the file cannot be read, the reader notices."""
-    try:
-        return os.stat(filename).st_size
-    except OSError:
-        return 0
-
-
-def _load_all(filenames, is_long):
-    with _progress.show("reading", len(filenames), is_long) as progress:
-        captures = []
-        for filename in filenames:
-            captures.append(_inputs.load_one(filename))
-            progress.advance(1)
-        return captures
-
-
 def load(filenames, way=None):
     """The subject of these files; `way` is None, "merge", "difference" or "series"."""
     if way == "difference" and len(filenames) != 2:
         raise Failure(f"a difference needs two files, not {len(filenames)}")
-    is_long = sum(map(_size_of, filenames)) > MANY_BYTES
-    captures = _load_all(filenames, is_long or len(filenames) > MANY_FILES)
+    is_long = sum(map(_inputs.size_of, filenames)) > MANY_BYTES
+    captures = _inputs.load_all(filenames, is_long or len(filenames) > MANY_FILES)
     metadata = [capture.metadata for capture in captures]
     way = _choose(captures, way)
     labels = [os.path.basename(os.fsdecode(filename)) for filename in filenames]
