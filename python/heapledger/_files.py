@@ -23,6 +23,7 @@ from heapledger import _metadata, _pickles, _plain, _swap, _unpickle
 from heapledger._ledger import (
     _file_prepare,
     _file_read,
+    _file_rows,
     _file_snapshot,
     _file_totals,
     _file_write,
@@ -265,6 +266,15 @@ def dump(snapshot, filename, format):
         _file_prepare(traces, 0)  # what it refuses, it would refuse when the file is loaded
         state = {"traces": traces, **attributes}
         _write_file(filename, lambda file: _pickles.write(file, state))
+
+
+# Snapshots of what other tools have written
+
+
+def from_rows(rows, moment, limit, metadata):
+    """A Snapshot of rows (frames, size, blocks); frames are (filename, lineno, function or None), the newest first."""
+    traces = _file_rows(tuple(rows), _metadata.MOMENTS.index(moment), limit)
+    return _file_snapshot(traces, limit, _plain.encode(metadata))
 
 
 # Bytes to snapshots

@@ -54,42 +54,56 @@ static bool read_number(PyObject *value, const char *what, unsigned long long mo
     return true;
 }
 
-static bool enter_location(conversion *work, PyObject *file, PyObject *lineno, hl_location_id *location)
+static bool enter_string(conversion *work, PyObject *text, const char *what, hl_string_id *string)
 {
-    uint64_t line;
     size_t length;
     PyObject *owner;
-    hl_string_id string;
 
-    if (!PyUnicode_Check(file)) {
-        PyErr_Format(PyExc_TypeError, "file name must be a str, not %.100s", Py_TYPE(file)->tp_name);
+    if (!PyUnicode_Check(text)) {
+        PyErr_Format(PyExc_TypeError, "%s must be a str, not %.100s", what, Py_TYPE(text)->tp_name);
         return false;
     }
-    if (!read_number(lineno, "line number", UINT32_MAX, &line))
-        return false;
-    const char *bytes = hl_py_text_utf8(file, &length, &owner);
+    const char *bytes = hl_py_text_utf8(text, &length, &owner);
     if (bytes == NULL)
         return false;
-    bool entered = check(hl_book_string(work->book, bytes, length, &string));
+    bool entered = check(hl_book_string(work->book, bytes, length, string));
     Py_DECREF(owner);
     if (!entered)
         return false;
     /* An object of a subclass may lead back to the source: only a plain str is kept. */
-    entered = (!PyUnicode_CheckExact(file) || hl_py_source_seed_string(work->source, string, file)) &&
-              check(hl_book_location(work->book, string, (uint32_t)line, 0, location));
-    hl_book_release_string(work->book, string);
+    entered = !PyUnicode_CheckExact(text) || hl_py_source_seed_string(work->source, *string, text);
+    if (!entered)
+        hl_book_release_string(work->book, *string);
+    return entered;
+}
+
+/* `name`: of the function, or None. */
+static bool enter_location(conversion *work, PyObject *file, PyObject *lineno, PyObject *name, hl_location_id *location)
+{
+    uint64_t line;
+    hl_string_id file_id, name_id = 0;
+
+    if (!enter_string(work, file, "file name", &file_id))
+        return false;
+    bool entered = read_number(lineno, "line number", UINT32_MAX, &line) &&
+                   (name == Py_None || enter_string(work, name, "function name", &name_id)) &&
+                   check(hl_book_location(work->book, file_id, (uint32_t)line, name_id, location));
+    if (name_id != 0)
+        hl_book_release_string(work->book, name_id);
+    hl_book_release_string(work->book, file_id);
     return entered;
 }
 
 static bool enter_frame(conversion *work, PyObject *frame, hl_location_id *location)
 {
-    PyObject *pair[2];
+    PyObject *parts[3] = {NULL, NULL, Py_None};
+    int count = (work->needs & HL_PY_NEED_NAMES) != 0 ? 3 : 2;
 
-    if (!hl_py_arguments_unpack(frame, 2, pair))
+    if (!hl_py_arguments_unpack(frame, count, parts))
         return false;
-    bool entered = enter_location(work, pair[0], pair[1], location);
-    Py_DECREF(pair[0]);
-    Py_DECREF(pair[1]);
+    bool entered = enter_location(work, parts[0], parts[1], parts[2], location);
+    while (count > 0)
+        Py_DECREF(parts[--count]);
     return entered;
 }
 
@@ -151,6 +165,14 @@ static bool keep_total(conversion *work, PyObject *value, hl_stack_id stack, uin
     return true;
 }
 
+static bool add_weight(conversion *work, const hl_row *row, uint32_t depth)
+{
+    work->weight += hl_row_weight(row, depth);
+    if (work->weight > HL_MOST_WEIGHT)
+        PyErr_SetString(PyExc_OverflowError, "the sum of the sizes exceeds 64 bits");
+    return work->weight <= HL_MOST_WEIGHT;
+}
+
 static bool enter_values(conversion *work, PyObject **values, hl_row *row)
 {
     uint64_t domain = 0;
@@ -165,12 +187,7 @@ static bool enter_values(conversion *work, PyObject **values, hl_row *row)
         return false;
     row->domain = (uint32_t)domain;
     row->live = 1;
-    work->weight += hl_row_weight(row, depth);
-    if (work->weight > HL_MOST_WEIGHT) {
-        PyErr_SetString(PyExc_OverflowError, "the sum of the sizes exceeds 64 bits");
-        return false;
-    }
-    return true;
+    return add_weight(work, row, depth);
 }
 
 static bool enter_traces(conversion *work, PyObject *traces)
@@ -259,6 +276,66 @@ hl_py_source *hl_py_convert_snapshot(hl_py_state *state, PyObject *snapshot, boo
         source = convert_all(state, traces);
     Py_DECREF(traces);
     return source;
+}
+
+/* --- rows that come from elsewhere --- */
+
+static bool enter_row(conversion *work, PyObject *given, hl_row *row)
+{
+    PyObject *values[3];
+    uint32_t depth;
+    uint64_t count;
+
+    if (!hl_py_arguments_unpack(given, 3, values))
+        return false;
+    bool entered = enter_traceback(work, values[0], &row->stack, &depth) &&
+                   read_number(values[1], "size", INT64_MAX, &row->size) &&
+                   read_number(values[2], "number of blocks", ((uint64_t)1 << 56) - 1, &count);
+    for (int i = 0; i < 3; i++)
+        Py_DECREF(values[i]);
+    if (!entered)
+        return false;
+    row->live = count;
+    row->allocated = count;
+    return add_weight(work, row, depth);
+}
+
+static bool enter_rows(conversion *work, PyObject *rows)
+{
+    hl_snapshot *snapshot = work->source->snapshot;
+    Py_ssize_t count = PyTuple_GET_SIZE(rows), done = 0;
+
+    while (done < count && enter_row(work, PyTuple_GET_ITEM(rows, done), &snapshot->rows[done]))
+        done++;
+    hl_snapshot_seal(snapshot, (size_t)done);
+    return done == count;
+}
+
+PyObject *hl_py_convert_rows(PyObject *module, PyObject *args)
+{
+    hl_py_state *state = hl_py_state_of_module(module);
+    PyObject *rows, *traces = NULL;
+    unsigned int moment, limit;
+
+    if (!PyArg_ParseTuple(args, "O!II", &PyTuple_Type, &rows, &moment, &limit))
+        return NULL;
+    if (moment >= HL_MOMENTS) {
+        PyErr_SetString(PyExc_ValueError, "there is no such moment");
+        return NULL;
+    }
+    HL_OWN_WORK;
+    conversion work = {.source = new_private_source(state, (size_t)PyTuple_GET_SIZE(rows)),
+                       .needs = HL_PY_NEED_FRAMES | HL_PY_NEED_NAMES};
+    if (work.source != NULL) {
+        work.book = work.source->snapshot->book;
+        work.source->snapshot->moment = (hl_moment)moment;
+        work.source->snapshot->nframe = limit;
+        if (enter_rows(&work, rows))
+            traces = hl_py_traces_new(state, work.source);
+        Py_DECREF(work.source);
+    }
+    conversion_free(&work);
+    return traces;
 }
 
 PyObject *hl_py_convert_lacks_frames(PyObject *module, PyObject *traces)

@@ -323,6 +323,9 @@ PyMethodDef hl_py_functions[] = {
      PyDoc_STR("_file_prepare(traces, limit, /)\n--\n\n(traces for _file_write, limit, payload of TOTL or None).")},
     {"_file_write", hl_py_files_write, METH_VARARGS,
      PyDoc_STR("_file_write((traces, ...), sections, /)\n--\n\nThe bytes of a file; sections are (kind, bytes).")},
+    {"_file_rows", hl_py_convert_rows, METH_VARARGS,
+     PyDoc_STR("_file_rows(rows, moment, limit, /)\n--\n\nTraces for _file_write, of a tuple of (frames, size, blocks) "
+               "whose frames are a tuple of\n(filename, lineno, function or None), the newest first.")},
     {"_file_read", hl_py_files_read, METH_O,
      PyDoc_STR("_file_read(data, /)\n--\n\n([(traces, limit, moment)], [(kind, offset, bytes)], all is known), or "
                "ValueError(what, where).")},

@@ -8,7 +8,8 @@ import re
 import heapledger
 import pytest
 import stored
-from heapledger.command import SUMMARIES, _hlsnap, _table
+from heapledger import _files
+from heapledger.command import SUMMARIES, _table
 
 ANALYSES = ("summary", "top", "tree", "diff", "show", "merge", "export", "import", "check", "completion")
 
@@ -252,9 +253,9 @@ def test_an_empty_snapshot(fine, tmp_path):
 
 
 def test_a_tree_deeper_than_a_recursion(fine, tmp_path):
-    writer, deepest = _hlsnap.Writer(), 3000
-    writer.add(tuple(("a.py", line, "f") for line in range(1, deepest + 1)), 10, 1)
-    (tmp_path / "deep").write_bytes(writer.encode("live", deepest, {}))
+    deepest = 3000
+    frames = tuple(("a.py", line, "f") for line in range(deepest, 0, -1))
+    _files.from_rows([(frames, 10, 1)], "live", deepest, {}).dump(tmp_path / "deep", format="hlsnap")
     assert fine("tree", tmp_path / "deep", "--depth", "4000").count("a.py:") == deepest
     text = fine("tree", tmp_path / "deep", "--depth", "4000", "--json")
     # Nothing here reads JSON that is so deep; it opens and closes as it should.

@@ -5,7 +5,7 @@ import json
 
 import heapledger
 import pytest
-from heapledger.command import _hlsnap
+from heapledger import _files
 
 MAIN, MODELS = "/srv/shop/main.py", "/srv/shop/models.py"
 LIBRARY, STDLIB = "/srv/venv/lib/python3.11/site-packages/orm/query.py", "/usr/lib/python3.11/json/decoder.py"
@@ -151,9 +151,7 @@ def test_the_summary_says_where_to_begin(fine, capture):
 
 
 def test_a_program_without_code_of_its_own(fine, tmp_path):
-    writer = _hlsnap.Writer()
-    writer.add(((LIBRARY, 3, "f"),), 10, 4)
-    (tmp_path / "m.hlsnap").write_bytes(writer.encode("live", 1, {}))
+    _files.from_rows([(((LIBRARY, 3, "f"),), 10, 4)], "live", 1, {}).dump(tmp_path / "m.hlsnap", format="hlsnap")
     text = fine("summary", tmp_path / "m.hlsnap")
     assert "Lines of any code that hold most" in text and f"{LIBRARY}:3\n" in text
     assert f"more: heapledger tree {tmp_path}" in text

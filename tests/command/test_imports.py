@@ -6,7 +6,7 @@ import random
 
 import heapledger
 import pytest
-from heapledger.command import _hlsnap
+from heapledger import _files
 
 
 def test_import_of_a_pickle(fine, tmp_path):
@@ -98,33 +98,58 @@ def test_import_of_random_stacks(tmp_path):
     """What is written is read again, shared frames and all."""
     choose = random.Random(1)
     for deepest in (1, 3, 300):
-        writer, expected = _hlsnap.Writer(), {}
+        given, expected = [], {}
         for _ in range(200):
             frames = [(choose.choice(["a.py", "ü\udc80", ""]), choose.randrange(3), choose.choice(["f", None, ""]))]
             frames = tuple(frames * choose.randrange(1, deepest + 1))
             if choose.random() < 0.5:
                 frames += (("b.py", 2**32 - 1, "g"),)
             size, count = choose.randrange(2**20), choose.randrange(1, 1000)
-            writer.add(frames, size, count)
+            given.append((frames, size, count))
             # Of stacks that differ in functions only, statistics make one.
             key = tuple(frame[:2] for frame in frames)
             old = expected.get(key, (0, 0))
             expected[key] = old[0] + size * count, old[1] + count
-        (tmp_path / "file").write_bytes(writer.encode("live", deepest, {"a": 1}))
+        _files.from_rows(given, "live", deepest, {"a": 1}).dump(tmp_path / "file", format="hlsnap")
         snapshot = heapledger.Snapshot.load(tmp_path / "file")
         found = {
-            tuple((frame.filename, frame.lineno) for frame in one.traceback): (one.size, one.count)
+            tuple((frame.filename, frame.lineno) for frame in reversed(one.traceback)): (one.size, one.count)
             for one in snapshot.statistics("traceback")
         }
         assert found == expected and snapshot.metadata["a"] == 1
+        assert {frame.name for trace in snapshot.traces for frame in trace.traceback} == {"f", "g", None, ""}
 
 
 def test_import_of_deep_stacks_that_share_nearly_everything(tmp_path):
     """The format bounds how many frames a byte may stand for, so bytes are added."""
-    writer, common = _hlsnap.Writer(), tuple(("a.py", line, "f") for line in range(1, 1001))
-    for line in range(200):
-        writer.add((*common, ("b.py", line, "g")), 10, 1)
-    (tmp_path / "file").write_bytes(writer.encode("live", 1001, {}))
+    common = tuple(("a.py", line, "f") for line in range(1, 1001))
+    rows = [((("b.py", line, "g"), *common), 10, 1) for line in range(200)]
+    _files.from_rows(rows, "live", 1001, {}).dump(tmp_path / "file", format="hlsnap")
     snapshot = heapledger.Snapshot.load(tmp_path / "file")
     assert {len(one.traceback) for one in snapshot.statistics("traceback")} == {1001}
     assert len(snapshot.traces) == 200
+
+
+def test_sums_that_are_too_great(run, tmp_path):
+    (tmp_path / "table").write_text(MEMRAY + f"MALLOC,1,{2**62 - 1},1,0x1,f;a.py;1\n" * 3, encoding="utf-8")
+    done = run("import", tmp_path / "table", "-o", tmp_path / "out")
+    said = f"heapledger import: cannot import {tmp_path / 'table'}: the sum of the sizes exceeds 64 bits\n"
+    assert (done.status, done.errors) == (2, said) and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "row, error",
+    [
+        (((), 1, 1), IndexError),
+        (((("a.py", 1),), 1, 1), ValueError),
+        (((("a.py", 1, b"f"),), 1, 1), TypeError),
+        ((((b"a.py", 1, "f"),), 1, 1), TypeError),
+        (((("a.py", -1, "f"),), 1, 1), OverflowError),
+        (((("a.py", 1, "f"),), -1, 1), OverflowError),
+        (((("a.py", 1, "f"),), 1, 2**56), OverflowError),
+        (((("a.py", 1, "f"),), 1), ValueError),
+    ],
+)
+def test_rows_that_are_none(row, error):
+    with pytest.raises(error):
+        _files.from_rows([((("a.py", 1, "f"),), 1, 1), row], "live", 1, {})

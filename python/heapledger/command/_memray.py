@@ -5,12 +5,14 @@ only the total bytes of all allocations of a line, so the sizes of single alloca
 them as equal as whole numbers can be. Their sum and their number are right.
 """
 
+import collections
 import csv
 import io
 import re
 import sys
 
-from heapledger.command import Failure, _hlsnap, _text
+from heapledger import _files
+from heapledger.command import Failure, _text
 
 HEADER = "allocator,num_allocations,size,tid,thread_name,stack_trace"
 _FRAME = re.compile(r"([^;]*);(.*?);(\d+)(?:\||$)", re.DOTALL)
@@ -23,7 +25,7 @@ def is_table(data):
 
 
 def _frames(text):
-    """The oldest first."""
+    """The newest first."""
     found, at = [], 0
     for match in _FRAME.finditer(text):
         if match.start() != at:
@@ -33,12 +35,12 @@ def _frames(text):
         at = match.end()
     if at != len(text):
         raise ValueError("a stack is malformed")
-    return tuple(reversed(found)) or (_UNKNOWN,)
+    return tuple(found) or (_UNKNOWN,)
 
 
 def convert(data, filename, moment):
     """The bytes of an .hlsnap file with what the table has."""
-    writer, deepest = _hlsnap.Writer(), 1
+    sums, deepest = collections.Counter(), 1  # blocks by stack and size
     csv.field_size_limit(sys.maxsize)  # deep stacks are long fields
     with io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", errors="surrogateescape", newline="") as file:
         table = csv.DictReader(file)
@@ -53,8 +55,13 @@ def convert(data, filename, moment):
                     raise ValueError("a number is too large or too small")
                 each, greater = divmod(size, count)
                 if greater:
-                    writer.add(frames, each + 1, greater)
-                writer.add(frames, each, count - greater)
+                    sums[frames, each + 1] += greater
+                sums[frames, each] += count - greater
         except (ValueError, TypeError, csv.Error) as error:
             raise Failure(f"cannot read {_text.printable(filename)}: line {table.line_num}: {error}") from error
-    return writer.encode(moment, deepest, {"imported_from": "memray", "moment": moment, "traceback_limit": deepest})
+    rows = [(frames, size, count) for (frames, size), count in sums.items()]
+    metadata = {"imported_from": "memray", "moment": moment, "traceback_limit": deepest}
+    try:
+        return _files.encode_all([_files.from_rows(rows, moment, deepest, metadata)])
+    except OverflowError as error:
+        raise Failure(f"cannot import {_text.printable(filename)}: {error}") from error

@@ -1,19 +1,15 @@
 """The part of the encoding of protocol buffers that a profile needs: numbers, and bytes with their length."""
 
 
-def digits(number):
-    """A number that is not negative, in base 128, as .hlsnap files have them too."""
+def varint(number):
+    """A number in base 128; a negative one as 64 bits in two's complement."""
+    number &= (1 << 64) - 1
     encoded = bytearray()
     while number > 127:
         encoded.append(number & 127 | 128)
         number >>= 7
     encoded.append(number)
     return bytes(encoded)
-
-
-def varint(number):
-    """A number; a negative one as 64 bits in two's complement."""
-    return digits(number & (1 << 64) - 1)
 
 
 def field(number, value):
