@@ -213,6 +213,65 @@ PyObject *hl_py_files_read(PyObject *module, PyObject *data)
     return Py_BuildValue("(NNN)", snapshots, sections, PyBool_FromLong(!content.newer));
 }
 
+static const char *const state_names[] = {
+    [HL_HLSNAP_SOUND] = "sound",
+    [HL_HLSNAP_DAMAGED] = "damaged",
+    [HL_HLSNAP_CUT_OFF] = "cut off",
+};
+
+PyObject *hl_py_files_header(PyObject *module, PyObject *args)
+{
+    const char *bytes;
+    Py_ssize_t left;
+    size_t magic = sizeof(HL_HLSNAP_MAGIC) - 1, length;
+    hl_hlsnap_crc crc;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y#", &bytes, &left))
+        return NULL;
+    if ((size_t)left < magic || memcmp(bytes, HL_HLSNAP_MAGIC, magic) != 0)
+        Py_RETURN_NONE;
+    hl_hlsnap_crc_open(&crc);
+    hl_hlsnap_state state = hl_hlsnap_look_at_header(&crc, (const uint8_t *)bytes, (size_t)left, &length);
+    const uint8_t *version = (const uint8_t *)bytes + magic;
+    if (state == HL_HLSNAP_CUT_OFF)
+        return Py_BuildValue("(nsO)", (Py_ssize_t)length, state_names[state], Py_None);
+    return Py_BuildValue("(ns(II))", (Py_ssize_t)length, state_names[state], (unsigned)hl_hlsnap_get_fixed(version, 2),
+                         (unsigned)hl_hlsnap_get_fixed(version + 2, 2));
+}
+
+/* Four letters, of which some may be spaces. */
+static bool is_kind(const char *kind)
+{
+    bool has_letter = false;
+
+    for (int i = 0; i < 4; i++) {
+        bool is_letter = Py_ISALPHA((unsigned char)kind[i]);
+        if (!is_letter && kind[i] != ' ')
+            return false;
+        has_letter = has_letter || is_letter;
+    }
+    return has_letter;
+}
+
+PyObject *hl_py_files_section(PyObject *module, PyObject *args)
+{
+    const char *bytes;
+    Py_ssize_t all, offset;
+    size_t length;
+    hl_hlsnap_crc crc;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y#n", &bytes, &all, &offset))
+        return NULL;
+    if (offset < 0 || offset > all - HL_HLSNAP_SECTION_HEAD - HL_HLSNAP_CHECKSUM || !is_kind(bytes + offset))
+        Py_RETURN_NONE;
+    hl_hlsnap_crc_open(&crc);
+    hl_hlsnap_state state =
+        hl_hlsnap_look_at_section(&crc, (const uint8_t *)bytes + offset, (size_t)(all - offset), &length);
+    return Py_BuildValue("(y#ns)", bytes + offset, (Py_ssize_t)4, (Py_ssize_t)length, state_names[state]);
+}
+
 /* The next total of TOTL as an object. NULL with an exception, or without one when the payload is at fault. */
 static PyObject *next_total(const uint8_t **at, const uint8_t *end)
 {

@@ -7,6 +7,8 @@
 PyObject *hl_py_files_prepare(PyObject *module, PyObject *args);
 PyObject *hl_py_files_write(PyObject *module, PyObject *args);
 PyObject *hl_py_files_read(PyObject *module, PyObject *data);
+PyObject *hl_py_files_header(PyObject *module, PyObject *args);
+PyObject *hl_py_files_section(PyObject *module, PyObject *args);
 PyObject *hl_py_files_totals(PyObject *module, PyObject *args);
 PyObject *hl_py_files_snapshot(PyObject *module, PyObject *args);
 PyObject *hl_py_files_facts(PyObject *module, PyObject *snapshot);

@@ -329,6 +329,13 @@ PyMethodDef hl_py_functions[] = {
     {"_file_read", hl_py_files_read, METH_O,
      PyDoc_STR("_file_read(data, /)\n--\n\n([(traces, limit, moment)], [(kind, offset, bytes)], all is known), or "
                "ValueError(what, where).")},
+    {"_file_header", hl_py_files_header, METH_VARARGS,
+     PyDoc_STR("_file_header(data, /)\n--\n\n(length, state, (major, minor) or None) of an .hlsnap file's header; None "
+               "for another file.")},
+    {"_file_section", hl_py_files_section, METH_VARARGS,
+     PyDoc_STR(
+         "_file_section(data, offset, /)\n--\n\n(kind, length, state) of what begins there, or None where no section "
+         "can.\n\nThe state is 'sound', 'damaged' or 'cut off'.")},
     {"_file_totals", hl_py_files_totals, METH_VARARGS,
      PyDoc_STR("_file_totals(traces, payload, whole, /)\n--\n\nThe tuples of traces with the totals of TOTL, or "
                "ValueError.")},

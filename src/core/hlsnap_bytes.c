@@ -1,4 +1,4 @@
-/* hlsnap_bytes.c: the checksum of .hlsnap files, and bytes that grow. See hlsnap_bytes.h. */
+/* hlsnap_bytes.c: the checksum of .hlsnap files, how they are divided, and bytes that grow. See hlsnap_bytes.h. */
 
 #include "hlsnap_bytes.h"
 
@@ -30,6 +30,37 @@ uint32_t hl_hlsnap_crc_of(const hl_hlsnap_crc *crc, const uint8_t *bytes, size_t
     for (; length > 0; bytes++, length--)
         value = value >> 8 ^ crc->at[0][(value ^ *bytes) & 0xff];
     return ~value;
+}
+
+/* HL_FUZZING: fuzzers do not guess checksums. */
+static hl_hlsnap_state compare_checksum(const hl_hlsnap_crc *crc, const uint8_t *bytes, size_t length)
+{
+#ifdef HL_FUZZING
+    (void)crc, (void)bytes, (void)length;
+    return HL_HLSNAP_SOUND;
+#else
+    bool is_right = hl_hlsnap_get_fixed(bytes + length, HL_HLSNAP_CHECKSUM) == hl_hlsnap_crc_of(crc, bytes, length);
+    return is_right ? HL_HLSNAP_SOUND : HL_HLSNAP_DAMAGED;
+#endif
+}
+
+hl_hlsnap_state hl_hlsnap_look_at_header(const hl_hlsnap_crc *crc, const uint8_t *at, size_t left, size_t *length)
+{
+    *length = left < HL_HLSNAP_HEADER ? left : HL_HLSNAP_HEADER;
+    if (left < HL_HLSNAP_HEADER)
+        return HL_HLSNAP_CUT_OFF;
+    return compare_checksum(crc, at, HL_HLSNAP_HEADER - HL_HLSNAP_CHECKSUM);
+}
+
+hl_hlsnap_state hl_hlsnap_look_at_section(const hl_hlsnap_crc *crc, const uint8_t *at, size_t left, size_t *length)
+{
+    const size_t frame = HL_HLSNAP_SECTION_HEAD + HL_HLSNAP_CHECKSUM;
+    uint64_t payload = left < frame ? 0 : hl_hlsnap_get_fixed(at + 4, 8);
+    *length = left;
+    if (left < frame || payload > left - frame)
+        return HL_HLSNAP_CUT_OFF;
+    *length = frame + (size_t)payload;
+    return compare_checksum(crc, at, HL_HLSNAP_SECTION_HEAD + (size_t)payload);
 }
 
 uint8_t *hl_hlsnap_grow(hl_hlsnap_buffer *to, size_t more)

@@ -43,6 +43,18 @@ typedef struct {
 void hl_hlsnap_crc_open(hl_hlsnap_crc *crc);
 uint32_t hl_hlsnap_crc_of(const hl_hlsnap_crc *crc, const uint8_t *bytes, size_t length);
 
+/* A file is a header and sections. Each has a checksum behind it, and a section has its kind and length in front. */
+typedef enum {
+    HL_HLSNAP_SOUND,
+    HL_HLSNAP_DAMAGED, /* the checksum is wrong */
+    HL_HLSNAP_CUT_OFF, /* the file ends before the part does */
+} hl_hlsnap_state;
+
+/* The state of the header or section at `at`, where the file has `left` bytes. *length is the whole part's, with its head
+ * and checksum. A part that is cut off has the bytes that are left. */
+hl_hlsnap_state hl_hlsnap_look_at_header(const hl_hlsnap_crc *crc, const uint8_t *at, size_t left, size_t *length);
+hl_hlsnap_state hl_hlsnap_look_at_section(const hl_hlsnap_crc *crc, const uint8_t *at, size_t left, size_t *length);
+
 static inline uint64_t hl_hlsnap_get_fixed(const uint8_t *bytes, unsigned width)
 {
     uint64_t value = 0;

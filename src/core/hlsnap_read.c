@@ -148,39 +148,27 @@ static void read_section(hl_hlsnap_reader *r, const uint8_t *section, hl_hlsnap_
         hl_hlsnap_fail(r, HL_HLSNAP_MALFORMED "a section is longer than its content");
 }
 
-/* HL_FUZZING: fuzzers do not guess checksums. */
-static bool is_intact(const hl_hlsnap_reader *r, const uint8_t *bytes, size_t length)
-{
-#ifdef HL_FUZZING
-    (void)r, (void)bytes, (void)length;
-    return true;
-#else
-    return hl_hlsnap_get_fixed(bytes + length, HL_HLSNAP_CHECKSUM) == hl_hlsnap_crc_of(&r->crc, bytes, length);
-#endif
-}
-
 static void read_header(hl_hlsnap_reader *r, const uint8_t *bytes, size_t length)
 {
-    size_t magic = sizeof HL_HLSNAP_MAGIC - 1;
+    size_t magic = sizeof HL_HLSNAP_MAGIC - 1, header;
     r->at = r->end = bytes;
     if (length < magic || memcmp(bytes, HL_HLSNAP_MAGIC, magic) != 0) {
         hl_hlsnap_fail(r, "is not a heapledger snapshot");
         return;
     }
-    if (length < HL_HLSNAP_HEADER) {
+    hl_hlsnap_state state = hl_hlsnap_look_at_header(&r->crc, bytes, length, &header);
+    if (state == HL_HLSNAP_CUT_OFF)
         hl_hlsnap_fail_at(r, bytes + length, "is cut off");
-        return;
-    }
-    if (!is_intact(r, bytes, HL_HLSNAP_HEADER - HL_HLSNAP_CHECKSUM)) {
+    if (state == HL_HLSNAP_DAMAGED)
         hl_hlsnap_fail(r, "is damaged: the checksum of its header is wrong");
+    if (state != HL_HLSNAP_SOUND)
         return;
-    }
     r->error->major = (uint16_t)hl_hlsnap_get_fixed(bytes + magic, 2);
     r->error->minor = (uint16_t)hl_hlsnap_get_fixed(bytes + magic + 2, 2);
     if (r->error->major != HL_HLSNAP_MAJOR)
         hl_hlsnap_fail_at(r, bytes + magic, "is of another version than 1.x");
     r->newer = r->error->minor > HL_HLSNAP_MINOR;
-    r->at = r->end = bytes + HL_HLSNAP_HEADER;
+    r->at = r->end = bytes + header;
 }
 
 static void read_sections(hl_hlsnap_reader *r, const uint8_t *file_end, hl_hlsnap_content *content)
@@ -188,24 +176,18 @@ static void read_sections(hl_hlsnap_reader *r, const uint8_t *file_end, hl_hlsna
     bool ended = false;
     while (r->status == HL_OK && !ended) {
         const uint8_t *section = r->end;
-        size_t rest = (size_t)(file_end - section);
-        if (rest < HL_HLSNAP_SECTION_HEAD + HL_HLSNAP_CHECKSUM) {
+        size_t length;
+        hl_hlsnap_state state = hl_hlsnap_look_at_section(&r->crc, section, (size_t)(file_end - section), &length);
+        if (state == HL_HLSNAP_CUT_OFF)
             hl_hlsnap_fail_at(r, file_end, "is cut off");
-            return;
-        }
-        uint64_t length = hl_hlsnap_get_fixed(section + 4, 8);
-        if (length > rest - HL_HLSNAP_SECTION_HEAD - HL_HLSNAP_CHECKSUM) {
-            hl_hlsnap_fail_at(r, file_end, "is cut off");
-            return;
-        }
-        if (!is_intact(r, section, HL_HLSNAP_SECTION_HEAD + (size_t)length)) {
+        if (state == HL_HLSNAP_DAMAGED)
             hl_hlsnap_fail_at(r, section, "is damaged: the checksum of a section is wrong");
+        if (state != HL_HLSNAP_SOUND)
             return;
-        }
         r->at = section + HL_HLSNAP_SECTION_HEAD;
-        r->end = r->at + length;
+        r->end = section + length - HL_HLSNAP_CHECKSUM;
         read_section(r, section, content);
-        r->end = section + HL_HLSNAP_SECTION_HEAD + length + HL_HLSNAP_CHECKSUM;
+        r->end = section + length;
         ended = is_kind(section, "END ");
     }
     if (r->status == HL_OK && r->end != file_end)

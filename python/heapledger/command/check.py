@@ -7,20 +7,15 @@ reads the file as all commands do. It repairs nothing. The exit status is 0 if a
 
 import os
 import sys
-import zlib
-from struct import unpack_from
 
 import heapledger
 from heapledger import _capture
+from heapledger._ledger import _file_header, _file_section
 from heapledger.command import Failure, _inputs, _table, _text
 
 EXAMPLE = """\
   heapledger check app.hlsnap && cp app.hlsnap /archive"""
 
-MAGIC = b"\x89HLS\r\n\x1a\n"
-HEADER = 16
-HEAD = 12  # of a section: its kind and length
-CHECKSUM = 4
 MEANINGS = {
     b"FILE": "names of files",
     b"FUNC": "names of functions",
@@ -59,14 +54,8 @@ class Section:
 
 def _section_at(data, offset):
     """The section at this place; None if there cannot be one."""
-    kind, length = unpack_from("<4sQ", data, offset)
-    if not kind.replace(b" ", b"").isalpha():
-        return None
-    if length > len(data) - offset - HEAD - CHECKSUM:
-        return Section(kind, offset, len(data) - offset, "cut off")
-    (checksum,) = unpack_from("<I", data, offset + HEAD + length)
-    sound = checksum == zlib.crc32(memoryview(data)[offset : offset + HEAD + length])
-    return Section(kind, offset, HEAD + length + CHECKSUM, "sound" if sound else "damaged")
+    found = _file_section(data, offset)
+    return None if found is None else Section(found[0], offset, *found[1:])
 
 
 class Search:
@@ -86,7 +75,7 @@ class Search:
         best = len(self._data)
         for kind in MEANINGS:
             place = self._data.find(kind, offset, best)
-            while 0 <= place <= len(self._data) - HEAD - CHECKSUM and self._budget > 0:
+            while place >= 0 and self._budget > 0:
                 if self._is_sound(place):
                     best = place
                     break
@@ -94,15 +83,11 @@ class Search:
         return best
 
 
-def sections(data):
+def sections(data, header):
     """The parts of an .hlsnap file, one after the other."""
-    found = [Section(b"header", 0, min(HEADER, len(data)), "cut off")]
-    if len(data) >= HEADER:
-        (checksum,) = unpack_from("<I", data, HEADER - CHECKSUM)
-        found[0].state = "sound" if checksum == zlib.crc32(data[: HEADER - CHECKSUM]) else "damaged"
-    search, offset = Search(data), HEADER
+    found, search, offset = [header], Search(data), header.length
     while offset < len(data) and found[-1].name != "END":
-        section = _section_at(data, offset) if len(data) - offset >= HEAD + CHECKSUM else None
+        section = _section_at(data, offset)
         if section is None:
             section = Section(b"?", offset, search.next(offset + 1) - offset, "unreadable")
         elif section.state != "sound":
@@ -121,13 +106,15 @@ def examine(filename):
     """What is known about a file, as in JSON."""
     data = _inputs.read(filename)
     answer = {"file": filename, "bytes": len(data), "sound": True, "format": "unknown", "problem": None, "sections": []}
-    if data.startswith(MAGIC):
+    header = _file_header(data)
+    if header is not None:
+        length, state, version = header
         answer["format"] = "hlsnap"
-        parts = sections(data)
+        parts = sections(data, Section(b"header", 0, length, state))
         keys = ("name", "offset", "length", "state", "meaning")
         answer["sections"] = [{key: getattr(part, key) for key in keys} for part in parts]
-        if len(data) >= HEADER:
-            answer["version"] = "%d.%d" % unpack_from("<HH", data, len(MAGIC))
+        if version is not None:
+            answer["version"] = "%d.%d" % version
     try:
         capture = _capture.decode(data, filename)
     except heapledger.SnapshotFormatError as error:
