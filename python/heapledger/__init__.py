@@ -14,6 +14,8 @@ PYTEST_DONT_REWRITE: where tracemalloc was imported first in an enabled environm
 would warn that it cannot rewrite its assertions any more.
 """
 
+from __future__ import annotations
+
 import linecache  # noqa: F401 - part of the interface: tests replace tracemalloc.linecache.getline
 import os as _os
 import os.path as _path
@@ -70,18 +72,22 @@ from heapledger._files import SnapshotFormatError  # noqa: E402
 from heapledger._swap import install, uninstall  # noqa: E402
 from heapledger._tracing import Leaks, trace, track_leaks  # noqa: E402
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 if "HEAPLEDGER" in _os.environ and not is_tracing():
     from heapledger import _site
 
     _site.say_if_ignored()
 
 
-def get_include():
+def get_include() -> str:
     """The folder of heapledger.h, for C extensions that report memory of their own."""
     return _path.join(_path.dirname(__file__), "include")
 
 
-def load_ipython_extension(ipython):
+def load_ipython_extension(ipython: Any) -> None:
     """%load_ext heapledger"""
     from heapledger import _notebook
 

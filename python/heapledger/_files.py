@@ -13,6 +13,8 @@ Files are loaded from anybody: what is wrong with one is a SnapshotFormatError, 
 says so, only because it has the bytes.
 """
 
+from __future__ import annotations
+
 import errno
 import os
 import stat
@@ -31,6 +33,17 @@ from heapledger._ledger import (
     _Traces,
 )
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any, BinaryIO
+
+    from heapledger._ledger import Snapshot, Trace
+    from heapledger._types import File, Metadata, Moment, Row
+
+    _Write = Callable[[BinaryIO], object]
+    _Sections = list[tuple[bytes, int, bytes]]
+
 _FORMATS = ("hlsnap", "tracemalloc")
 _FIRST_BYTE = 0x89  # of an .hlsnap file
 _METADATA, _ATTRIBUTES, _TOTALS = b"META", b"ATTR", b"TOTL"
@@ -42,13 +55,13 @@ _NOT_REPLACEABLE = (errno.EPERM, errno.EACCES, errno.EROFS, errno.EBUSY, errno.E
 class SnapshotFormatError(ValueError, UnpicklingError):
     """A file that is not a snapshot, or a damaged one: `filename`, `reason`, and the `offset` where it shows."""
 
-    def __init__(self, filename, offset, reason):
+    def __init__(self, filename: File, offset: int, reason: str) -> None:
         super().__init__(filename, offset, reason)
         self.filename = filename
         self.offset = offset
         self.reason = reason
 
-    def __str__(self):
+    def __str__(self) -> str:
         name = os.fsdecode(self.filename) if isinstance(self.filename, (str, bytes, os.PathLike)) else self.filename
         return f"{name}: byte {self.offset}: {self.reason}"
 
@@ -59,7 +72,7 @@ SnapshotFormatError.__module__ = "heapledger"
 # Writing a file
 
 
-def _follow(path):
+def _follow(path: str) -> str | None:
     """The file that a symbolic link leads to, which need not be there; None for what only the kernel can follow."""
     for _ in range(40):
         if os.fsencode(path).startswith((b"/proc/", b"/dev/fd/")):
@@ -72,10 +85,10 @@ def _follow(path):
     return None
 
 
-def _find_place(filename):
+def _find_place(filename: File) -> tuple[str, os.stat_result | None] | None:
     """(path, status of the file that is there or None), or None where a file can only be written directly."""
     try:
-        path = _follow(os.fspath(filename))
+        path = _follow(os.fsdecode(filename))
         if path is None:
             return None
         try:
@@ -91,7 +104,7 @@ def _find_place(filename):
         return None  # open() will say it in its own words
 
 
-def _take_rights(descriptor, there):
+def _take_rights(descriptor: int, there: os.stat_result) -> None:
     """Give a new file the owner, group and permissions of the old one, as far as we may, and no others."""
     mode = there.st_mode & 0o777
     try:
@@ -104,7 +117,7 @@ def _take_rights(descriptor, there):
     os.fchmod(descriptor, mode)
 
 
-def _fill(file, write, there):
+def _fill(file: BinaryIO, write: _Write, there: os.stat_result | None) -> None:
     if there is not None:
         _take_rights(file.fileno(), there)
     write(file)
@@ -112,7 +125,7 @@ def _fill(file, write, there):
     os.fsync(file.fileno())
 
 
-def _fill_nameless(folder, other, write, there):
+def _fill_nameless(folder: int, other: str, write: _Write, there: os.stat_result | None) -> bool:
     """Write a file without a name, which is gone should this process die, then name it. False: not possible here."""
     try:
         descriptor = os.open(".", os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666, dir_fd=folder)
@@ -127,7 +140,7 @@ def _fill_nameless(folder, other, write, there):
     return True
 
 
-def _replace(folder, name, there, write):
+def _replace(folder: int, name: str, there: os.stat_result | None, write: _Write) -> None:
     """Write a file and put it in the place of `name`."""
     other = f".heapledger-{os.getpid()}-{os.urandom(6).hex()}.tmp"
     try:
@@ -149,7 +162,7 @@ def _replace(folder, name, there, write):
         raise
 
 
-def _overwrite(path, write):
+def _overwrite(path: str, write: _Write) -> None:
     """Write into the file that is there. It is as it was if there is no room."""
     buffer = BytesIO()
     write(buffer)
@@ -168,7 +181,7 @@ def _overwrite(path, write):
         os.fsync(file.fileno())
 
 
-def _write_file(filename, write):
+def _write_file(filename: File, write: _Write) -> None:
     """Call write(file) for a file that takes its place when it is complete, where that can be."""
     place = _find_place(filename)
     if place is not None:
@@ -198,7 +211,7 @@ def _write_file(filename, write):
 # Snapshots to bytes
 
 
-def _encode_attributes(attributes):
+def _encode_attributes(attributes: dict[str, Any]) -> dict[str, bytes]:
     """{name: encoded value}; what cannot be saved is refused."""
     encoded = {}
     for name, value in attributes.items():
@@ -208,7 +221,13 @@ def _encode_attributes(attributes):
     return encoded
 
 
-def _to_hlsnap(snapshot, traces, limit, encoded, others=()):
+def _to_hlsnap(
+    snapshot: Snapshot,
+    traces: Sequence[Trace],
+    limit: Any,
+    encoded: dict[str, bytes],
+    others: Sequence[Sequence[Trace]] = (),
+) -> bytes:
     """The bytes of a file with a snapshot, and with traces of other moments that share its names."""
     is_number = type(limit) is int and 0 <= limit < 2**32
     native, native_limit, totals = _file_prepare(traces, limit if is_number else 0)
@@ -225,7 +244,7 @@ def _to_hlsnap(snapshot, traces, limit, encoded, others=()):
     return _file_write((native, *others), tuple(sections))
 
 
-def _what_to_save(snapshot):
+def _what_to_save(snapshot: Snapshot) -> tuple[Sequence[Trace], dict[str, Any], dict[str, bytes]]:
     """(traces, attributes, the same encoded); what cannot be saved is refused."""
     traces = snapshot.traces
     attributes = {**vars(snapshot), "traceback_limit": snapshot.traceback_limit}
@@ -236,7 +255,7 @@ def _what_to_save(snapshot):
     return traces, attributes, encoded
 
 
-def encode_all(snapshots):
+def encode_all(snapshots: Sequence[Snapshot]) -> bytes:
     """The bytes of one .hlsnap file with snapshots of different moments that share their names."""
     traces, attributes, encoded = _what_to_save(snapshots[0])
     others = []
@@ -247,12 +266,12 @@ def encode_all(snapshots):
     return _to_hlsnap(snapshots[0], traces, attributes["traceback_limit"], encoded, others)
 
 
-def write(content, filename):
+def write(content: bytes, filename: File) -> None:
     """Write these bytes into a file."""
     _write_file(filename, lambda file: file.write(content))
 
 
-def dump(snapshot, filename, format):
+def dump(snapshot: Snapshot, filename: File, format: str | None) -> None:
     """Write the snapshot into a file. What cannot be saved is refused before anything is written."""
     if format is None:
         format = "tracemalloc" if _swap.is_installed() else "hlsnap"
@@ -271,7 +290,7 @@ def dump(snapshot, filename, format):
 # Snapshots of what other tools have written
 
 
-def from_rows(rows, moment, limit, metadata):
+def from_rows(rows: Iterable[Row], moment: Moment, limit: int, metadata: Metadata) -> Snapshot:
     """A Snapshot of rows (frames, size, blocks); frames are (filename, lineno, function or None), the newest first."""
     traces = _file_rows(tuple(rows), _metadata.MOMENTS.index(moment), limit)
     return _file_snapshot(traces, limit, _plain.encode(metadata))
@@ -280,7 +299,7 @@ def from_rows(rows, moment, limit, metadata):
 # Bytes to snapshots
 
 
-def _section(sections, kind):
+def _section(sections: _Sections, kind: bytes) -> tuple[int, bytes] | None:
     """(offset, bytes) of a section that is there once or not at all: None."""
     found = None
     for one, offset, content in sections:
@@ -291,7 +310,7 @@ def _section(sections, kind):
     return found
 
 
-def _dict_section(sections, kind, whole):
+def _dict_section(sections: _Sections, kind: bytes, whole: bool) -> tuple[int, dict[Any, Any]] | None:
     """(offset, dict) of a section that is there once or not at all: None."""
     found = _section(sections, kind)
     if found is None:
@@ -306,7 +325,7 @@ def _dict_section(sections, kind, whole):
     return offset, value
 
 
-def _with_totals(traces, offset, totals, whole):
+def _with_totals(traces: _Traces, offset: int, totals: bytes, whole: bool) -> _Traces:
     """The traces with totals that the stacks of the file do not have."""
     try:
         return _Traces(_file_totals(traces, totals, whole))
@@ -314,7 +333,7 @@ def _with_totals(traces, offset, totals, whole):
         raise _plain.Malformed(error.args[0], offset) from None
 
 
-def _from_hlsnap(data):
+def _from_hlsnap(data: bytes) -> dict[str, Snapshot]:
     """{moment: snapshot}, in the order of the file, and of several of a moment the first."""
     # Sections of newer files may be longer than what we know of them: then we do not know them as a whole.
     rows, sections, whole = _file_read(data)
@@ -332,7 +351,7 @@ def _from_hlsnap(data):
             if type(name) is not str or name == "traces":
                 raise _plain.Malformed("an attribute has a wrong name", offset)
         vars(snapshot).update(named)
-    snapshots = {_metadata.MOMENTS[moment]: snapshot}
+    snapshots: dict[str, Snapshot] = {_metadata.MOMENTS[moment]: snapshot}
     for traces, limit, moment in others:
         name = _metadata.MOMENTS[moment]
         if name not in snapshots:
@@ -340,7 +359,7 @@ def _from_hlsnap(data):
     return snapshots
 
 
-def _from_pickle(data):
+def _from_pickle(data: bytes) -> dict[str, Snapshot]:
     if not data:
         raise _plain.Malformed("is empty", 0)
     if data[0] != 0x80:
@@ -351,13 +370,13 @@ def _from_pickle(data):
     return {_metadata.MOMENTS[0]: snapshot}
 
 
-def load_all(filename):
+def load_all(filename: File) -> dict[str, Snapshot]:
     """Read the snapshots of a file, written by this package or by the standard library: {moment: snapshot}."""
     with open(filename, "rb") as file:
         return decode_all(file.read(), filename)
 
 
-def decode_all(data, filename):
+def decode_all(data: bytes, filename: File) -> dict[str, Snapshot]:
     """The same for the bytes of a file, whose name is only for the error."""
     try:
         return _from_hlsnap(data) if data and data[0] == _FIRST_BYTE else _from_pickle(data)
@@ -366,6 +385,6 @@ def decode_all(data, filename):
     raise SnapshotFormatError(filename, offset, reason)
 
 
-def load(filename):
+def load(filename: File) -> Snapshot:
     """Read a snapshot from a file, the first if there are several."""
     return next(iter(load_all(filename).values()))

@@ -6,6 +6,8 @@ when the snapshot is saved, and stands under ``process_at_dump`` with a time of 
 nanoseconds since 1970.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 from _struct import unpack
@@ -14,10 +16,16 @@ from time import time_ns
 from heapledger import _plain
 from heapledger._ledger import _moments, _process_facts, _version, memory
 
-MOMENTS = _moments  # their names, in the order of their numbers
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from heapledger._types import Facts, Metadata, Moment
+
+MOMENTS: tuple[Moment, ...] = _moments  # their names, in the order of their numbers
 
 
-def _taken_here(facts):
+def _taken_here(facts: bytes | bytearray) -> Metadata:
     """The metadata of a snapshot with these numbers. What does not change in a process is looked up now."""
     taken, pid, moment, limit, numbers, current, peak, lost, interruptions, rss, tables = unpack("=11q", facts)
     return {
@@ -41,7 +49,7 @@ def _taken_here(facts):
     }
 
 
-def _read_rollup():
+def _read_rollup() -> dict[str, int] | None:
     """What the system says of the process's pages: {"Rss": bytes, "Pss": bytes, ...}, or None."""
     try:
         with open("/proc/self/smaps_rollup", "rb", buffering=0) as file:
@@ -56,7 +64,7 @@ def _read_rollup():
     return sizes
 
 
-def _process_now():
+def _process_now() -> dict[str, Any]:
     arenas, heap = _process_facts()
     return {
         "time": time_ns(),
@@ -67,14 +75,14 @@ def _process_now():
     }
 
 
-def describe(facts):
+def describe(facts: Facts) -> Metadata:
     """The metadata as a new dict."""
     if facts is None:
         return {}
     return _plain.decode(facts) if type(facts) is bytes else _taken_here(facts)
 
 
-def section(facts):
+def section(facts: Facts) -> bytes | None:
     """The metadata as they are saved; None if there are none."""
     if facts is None or type(facts) is bytes:
         return facts
@@ -84,7 +92,7 @@ def section(facts):
     return _plain.encode(metadata)
 
 
-def of_moment(metadata, moment):
+def of_moment(metadata: Metadata | None, moment: Moment | None) -> bytes | None:
     """Facts of a snapshot from a file with these metadata, which are the first snapshot's; None if there are none."""
     if metadata is None:
         return None

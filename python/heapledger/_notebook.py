@@ -4,6 +4,8 @@ IPython runs the cell as usual, in a trace. IPython allocates too, before, after
 blocks with a line of the cell in their traceback count for the cell.
 """
 
+from __future__ import annotations
+
 import html
 import linecache
 import sys
@@ -18,22 +20,32 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 from IPython.display import display
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import FrameType
+    from typing import Any, NoReturn
+
+    from heapledger import Snapshot, Statistic, StatisticDiff, Traceback
+    from heapledger._types import FrameTuple
+    from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
+
 NFRAME = 25
 
 
 class Line:
     """The memory of one line: of a cell, or anywhere."""
 
-    def __init__(self, place):
+    def __init__(self, place: FrameTuple) -> None:
         self.place = place  # (file, line)
         self.peak = self.allocated = self.leaked = self.blocks = 0
 
     @property
-    def source(self):
+    def source(self) -> str:
         return linecache.getline(*self.place).rstrip("\n")
 
 
-def _line_of_cell(traceback, name):
+def _line_of_cell(traceback: Traceback, name: str) -> FrameTuple | None:
     """The newest frame in the cell, or None."""
     for frame in reversed(traceback):
         if frame.filename == name:
@@ -41,10 +53,12 @@ def _line_of_cell(traceback, name):
     return None
 
 
-def lines_of_cell(t, name):
+def lines_of_cell(t: trace, name: str) -> list[Line]:
     """A Line for each line of the cell that took part, the largest at the peak first."""
-    lines = {}
-    sums = [("peak", difference, difference.size_diff) for difference in t.peak.compare_to(t.start, "traceback")]
+    lines: dict[FrameTuple, Line] = {}
+    sums: list[tuple[str, Statistic | StatisticDiff, int]] = [
+        ("peak", difference, difference.size_diff) for difference in t.peak.compare_to(t.start, "traceback")
+    ]
     sums += [("allocated", statistic, statistic.size) for statistic in t.allocated.statistics("traceback")]
     sums += [("leaked", statistic, statistic.size) for statistic in t.leaked.statistics("traceback")]
     for what, group, size in sums:
@@ -61,17 +75,19 @@ def lines_of_cell(t, name):
 class Table:
     """Text and HTML of the same rows."""
 
-    def __init__(self, title, heads, rows, graph=None):
+    def __init__(
+        self, title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], graph: str | None = None
+    ) -> None:
         self._title = title
         self._heads = heads
         self._rows = rows  # numbers as text, then the line and its source
         self._graph = graph  # a page, or None
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         rows = ["".join(f"{cell:>12}" for cell in row[:-2]) + f"  {row[-2]}  {row[-1]}" for row in self._rows]
         return "\n".join([self._title, "".join(f"{head:>12}" for head in self._heads) + "  line", *rows])
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         heads = "".join(f"<th>{html.escape(head)}</th>" for head in (*self._heads, "line", ""))
         rows = "".join(
             "<tr>"
@@ -88,13 +104,13 @@ class Table:
         return text
 
 
-def _blocks(count, sign=""):
+def _blocks(count: int, sign: str = "") -> str:
     return f"{count:{sign}} {'block' if abs(count) == 1 else 'blocks'}"
 
 
-def _cell_table(t, name, most, graph):
+def _cell_table(t: trace, name: str, most: int, graph: str | None) -> Table:
     lines = lines_of_cell(t, name)
-    total = Line(None)
+    total = Line(("", 0))
     for line in lines:
         for what in ("peak", "allocated", "leaked", "blocks"):
             setattr(total, what, getattr(total, what) + getattr(line, what))
@@ -116,15 +132,15 @@ def _cell_table(t, name, most, graph):
     return Table(title, ("peak", "allocated", "blocks", "left behind"), rows, graph)
 
 
-def _file_of_magic():
+def _file_of_magic() -> str | None:
     """The file of the cell that called a magic. IPython's work for the magic does not count for the cell."""
-    frame = sys._getframe()
+    frame: FrameType | None = sys._getframe()
     while frame is not None and frame.f_code.co_name != "<module>":
         frame = frame.f_back
     return frame.f_code.co_filename if frame is not None else None
 
 
-def _graph_of(t, name):
+def _graph_of(t: trace, name: str) -> str:
     """The interactive report of a trace of the cell in the file `name`, as a page."""
     from heapledger.command._kinds import Kinds
     from heapledger.report import _data, _page, _subject
@@ -133,17 +149,17 @@ def _graph_of(t, name):
     metadata = [capture.metadata]
     subject = _subject.Subject("one", [capture], ["cell"], MOMENTS, is_long=False, metadata=metadata)
     # What IPython allocates around the cell is folded, like all libraries.
-    kinds = Kinds(metadata, {_file_of_magic(): "other", name: "own"})
+    kinds = Kinds(metadata, {_file_of_magic() or "": "other", name: "own"})
     options = _data.Options(kinds, fold="libraries")
     return _page.make("cell - heapledger", _data.to_text(_data.encode(subject, options)))
 
 
-def _kinds_of_cells():
+def _kinds_of_cells() -> dict[str, str]:
     """Outside Jupyter, the names of cells are not names of files."""
     return {name: "own" for name in linecache.cache if name.startswith("<ipython-input-")}
 
 
-def _growth_table(now, before, most):
+def _growth_table(now: Snapshot, before: Snapshot, most: int) -> Table:
     from heapledger.command import _folding, _groups, _names
     from heapledger.command._kinds import Kinds
 
@@ -165,21 +181,22 @@ def _growth_table(now, before, most):
     return Table(title, ("size", "blocks"), rows)
 
 
-def _raise_shown(shell, result):
+def _raise_shown(shell: InteractiveShell, result: ExecutionResult) -> NoReturn:
     """Raise the error that IPython has shown for a cell, so that the outer cell fails too, without showing it again."""
     error = result.error_before_exec or result.error_in_exec
     show = shell.showtraceback
 
-    def show_others(*args, **kwargs):
+    def show_others(*args: Any, **kwargs: Any) -> None:
         if sys.exc_info()[1] is not error:
             show(*args, **kwargs)
 
-    def restore(*_):
-        shell.showtraceback = show
+    def restore(*_: object) -> None:
+        shell.showtraceback = show  # type: ignore[method-assign]
         shell.events.unregister("post_run_cell", restore)
 
-    shell.showtraceback = show_others
+    shell.showtraceback = show_others  # type: ignore[method-assign]
     shell.events.register("post_run_cell", restore)
+    assert error is not None
     raise error
 
 
@@ -187,9 +204,9 @@ def _raise_shown(shell, result):
 class HeapledgerMagics(Magics):
     """%%heapledger and %heapledger_diff."""
 
-    def __init__(self, shell):
+    def __init__(self, shell: InteractiveShell) -> None:
         super().__init__(shell)
-        self._before = None  # the snapshot of the last %heapledger_diff
+        self._before: Snapshot | None = None  # the snapshot of the last %heapledger_diff
         self._started = False
 
     @magic_arguments()
@@ -197,10 +214,11 @@ class HeapledgerMagics(Magics):
     @argument("-t", "--top", type=at_least_one, default=10, help="lines to list (10)")
     @argument("--no-graph", action="store_true", help="leave out the graph")
     @cell_magic
-    def heapledger(self, line, cell):
+    def heapledger(self, line: str, cell: str) -> None:
         """Run the cell and show what its lines held at the peak, what they allocated, and what they left behind."""
         options = parse_argstring(self.heapledger, line)
         shell = self.shell
+        assert shell is not None
         transformed = shell.transform_cell(cell)
         if shell.should_run_async(cell, transformed_cell=transformed):
             raise UsageError("a magic cannot await; put `with heapledger.trace() as t:` around it instead")
@@ -220,7 +238,7 @@ class HeapledgerMagics(Magics):
     @argument("what", nargs="?", choices=("stop",), help="forget the last comparison and stop tracing")
     @argument("-t", "--top", type=at_least_one, default=10, help="lines to list (10)")
     @line_magic
-    def heapledger_diff(self, line):
+    def heapledger_diff(self, line: str) -> None:
         """Show what has grown and shrunk since the last %heapledger_diff. The first one starts tracing."""
         options = parse_argstring(self.heapledger_diff, line)
         if options.what == "stop":
@@ -239,5 +257,5 @@ class HeapledgerMagics(Magics):
         self._before = now
 
 
-def load(shell):
+def load(shell: InteractiveShell) -> None:
     shell.register_magics(HeapledgerMagics)

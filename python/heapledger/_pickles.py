@@ -7,10 +7,16 @@ one pickler makes, whose memo lives across them, and a few opcodes between them.
 The C module behind pickle is imported directly: pickle itself takes longer to import than all of this package.
 """
 
+from __future__ import annotations
+
 from _pickle import Pickler
 from io import BytesIO
 
 from heapledger._ledger import _Traces
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, BinaryIO
 
 # Protocol 3: every later one cuts the stream into frames, which pieces do not survive.
 _PROTOCOL = 3
@@ -25,18 +31,18 @@ _CLOSE = b"ub"
 class _Pieces:
     """Writes values into a file, as parts of one pickle."""
 
-    def __init__(self, file):
+    def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._buffer = BytesIO()
         self._pickler = Pickler(self._buffer, _PROTOCOL)
 
-    def write(self, value):
+    def write(self, value: object) -> None:
         self._buffer.seek(0)
         self._buffer.truncate()
         self._pickler.dump(value)
         self._file.write(self._buffer.getbuffer()[len(_HEADER) : -len(_STOP)])
 
-    def write_object(self, name, state):
+    def write_object(self, name: bytes, state: dict[str, Any]) -> None:
         self._file.write(_OPEN % name)
         for key, value in state.items():
             self.write(key)
@@ -47,7 +53,7 @@ class _Pieces:
         self._file.write(_CLOSE)
 
 
-def write(file, state):
+def write(file: BinaryIO, state: dict[str, Any]) -> None:
     """Write a snapshot with this state: its traces and other attributes."""
     file.write(_HEADER)
     _Pieces(file).write_object(b"Snapshot", state)

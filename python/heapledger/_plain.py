@@ -8,9 +8,20 @@ What is decoded comes from anybody: every length is checked against the bytes th
 them, so what is allocated is bounded by a multiple of the input's length.
 """
 
+from __future__ import annotations
+
 from struct import Struct
 
-from heapledger._ledger import _Malformed as Malformed
+from heapledger._ledger import _Malformed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from typing import Any, NoReturn
+
+    _Path = str | tuple["_Path", str, object]
+
+Malformed = _Malformed
 
 MOST_LEVELS = 32
 MOST_INT_BYTES = 4096
@@ -20,10 +31,10 @@ MOST_SCATTERED = 16384
 _FLOAT = Struct("<d")
 _CONSTANTS = {78: None, 84: True, 70: False}  # N, T, F
 _CONTAINERS = {108: list, 116: tuple, 100: dict, 115: set, 122: frozenset}  # l, t, d, s, z
-_TAGS = {list: b"l", tuple: b"t", dict: b"d", set: b"s", frozenset: b"z"}
+_TAGS: dict[type[Any], bytes] = {list: b"l", tuple: b"t", dict: b"d", set: b"s", frozenset: b"z"}
 
 
-def _number(value):
+def _number(value: int) -> bytes:
     """An unsigned number in base 128, the low digits first, all but the last with the high bit set."""
     digits = bytearray()
     while value > 127:
@@ -33,7 +44,7 @@ def _number(value):
     return bytes(digits)
 
 
-def _scalar(value):
+def _scalar(value: Any) -> bytes | None:
     """The encoding of anything but a container; None for what is not plain."""
     kind = type(value)
     if value is None:
@@ -41,7 +52,7 @@ def _scalar(value):
     if kind is bool:
         return b"T" if value else b"F"
     if kind is int:
-        raw = value.to_bytes((value + (value < 0)).bit_length() // 8 + 1, "little", signed=True)
+        raw: bytes = value.to_bytes((value + (value < 0)).bit_length() // 8 + 1, "little", signed=True)
         return None if len(raw) > MOST_INT_BYTES else b"i" + _number(len(raw)) + raw
     if kind is float:
         return b"f" + _FLOAT.pack(value)
@@ -49,11 +60,12 @@ def _scalar(value):
         raw = value.encode("utf-8", "surrogatepass")
         return b"u" + _number(len(raw)) + raw
     if kind is bytes:
-        return b"b" + _number(len(value)) + value
+        raw = value
+        return b"b" + _number(len(raw)) + raw
     return None
 
 
-def describe(value):
+def describe(value: Any) -> str:
     """A short text for a key or a name, whatever it is: repr() may take forever, or fail."""
     kind = type(value)
     if kind is str or kind is bytes:
@@ -63,16 +75,16 @@ def describe(value):
     return f"<{kind.__name__}>"
 
 
-def _name(path):
+def _name(path: _Path) -> str:
     """A path in words. It is a chain of (where it begins, text with a place for the key, key); the first is a str."""
     steps = []
-    while type(path) is tuple:
+    while isinstance(path, tuple):
         path, text, key = path
         steps.append(text % describe(key))
     return path + "".join(reversed(steps))
 
 
-def _refuse(value, path):
+def _refuse(value: object, path: _Path) -> NoReturn:
     if type(value) is int:
         raise ValueError(f"{_name(path)}: an int of more than {MOST_INT_BYTES} bytes can't be saved")
     name = type(value).__name__
@@ -83,7 +95,7 @@ def _refuse(value, path):
     )
 
 
-def encode(value, path="value", level=0):
+def encode(value: Any, path: _Path = "value", level: int = 0) -> bytes:
     """The bytes of plain data. `path` names the value in errors: TypeError for what is not plain, ValueError for what
     is nested too deep, which a cycle is too.
     """
@@ -114,7 +126,7 @@ def encode(value, path="value", level=0):
     return b"".join((_TAGS[kind], _number(len(parts) // 2 if kind is dict else len(parts)), *parts))
 
 
-def join(encoded):
+def join(encoded: Mapping[str, bytes]) -> bytes:
     """The bytes of a dict, given {key: the bytes of its value}."""
     parts = [_TAGS[dict], _number(len(encoded))]
     for key, raw in encoded.items():
@@ -123,7 +135,7 @@ def join(encoded):
     return b"".join(parts)
 
 
-def _read_number(data, at):
+def _read_number(data: bytes, at: int) -> tuple[int, int]:
     number = shift = 0
     for offset in range(at, at + 9):
         if offset >= len(data):
@@ -138,7 +150,7 @@ def _read_number(data, at):
     raise Malformed("a number is too long", at)
 
 
-def _read_bytes(data, at):
+def _read_bytes(data: bytes, at: int) -> tuple[bytes, int]:
     """The bytes of a value whose length stands before them."""
     length, start = _read_number(data, at)
     if length > len(data) - start:
@@ -146,7 +158,7 @@ def _read_bytes(data, at):
     return data[start : start + length], start + length
 
 
-def _row(keys, first, there):
+def _row(keys: Collection[Any], first: int, there: int) -> range:
     """A range of ints from `first` on that are not in each other's way in a dict or set that has `there` keys already
     and gets these: there are three places for two keys, at least, and ints in a row take places in a row.
     """
@@ -159,7 +171,7 @@ def _row(keys, first, there):
     return range(first, first + different.count(1) * 3 // 2)
 
 
-def are_unfit(keys, known, there=0):
+def are_unfit(keys: Collection[Any], known: dict[Any, int], there: int = 0) -> str | None:
     """Why these may not be put into a dict or a set, or None. `known` is {} for the first keys, and the same for all
     that follow; `there` is how many keys there are already.
 
@@ -188,7 +200,7 @@ def are_unfit(keys, known, there=0):
     return None
 
 
-def _read_container(data, at, kind, level):
+def _read_container(data: bytes, at: int, kind: type[Any], level: int) -> tuple[Any, int]:
     if level == MOST_LEVELS:
         raise Malformed(f"nested more than {MOST_LEVELS} levels deep", at)
     count, after = _read_number(data, at + 1)
@@ -218,7 +230,7 @@ def _read_container(data, at, kind, level):
     return made, after
 
 
-def _read(data, at, level):
+def _read(data: bytes, at: int, level: int) -> tuple[Any, int]:
     if at >= len(data):
         raise Malformed("the data end where a value is expected", at)
     tag = data[at]
@@ -247,7 +259,7 @@ def _read(data, at, level):
     return int.from_bytes(raw, "little", signed=True), after
 
 
-def decode(data, whole=True):
+def decode(data: bytes, whole: bool = True) -> Any:
     """The value that `data` (bytes) are the encoding of, or unless `whole` begin with; Malformed if they do not."""
     value, after = _read(data, 0, 0)
     if whole and after != len(data):

@@ -1,5 +1,7 @@
 """Whether the interpreter has read what is installed beside the package to start the tracer: heapledger.pth."""
 
+from __future__ import annotations
+
 import os
 import pathlib
 import site
@@ -8,12 +10,12 @@ import sys
 VARIABLE = "HEAPLEDGER"
 
 
-def folder():
+def folder() -> pathlib.Path:
     """The folder that heapledger was imported from, in which its .pth file is if it was installed."""
     return pathlib.Path(__file__).resolve().parent.parent
 
 
-def is_site_folder():
+def is_site_folder() -> bool:
     """Whether this interpreter executes the .pth files of the folder when it starts."""
     folders = site.getsitepackages([*site.PREFIXES, sys.prefix])  # the second is missing while `site` itself runs
     if site.ENABLE_USER_SITE:
@@ -21,12 +23,12 @@ def is_site_folder():
     return folder() in [pathlib.Path(name).resolve() for name in folders]
 
 
-def starts_programs():
+def starts_programs() -> bool:
     """Whether `site` starts the tracer on request: the package's own .pth file is where `site` reads it."""
     return is_site_folder() and (folder() / "heapledger.pth").is_file()
 
 
-def say_if_ignored():
+def say_if_ignored() -> None:
     """Say on stderr that the variable has had no effect, if it asks for tracing where nobody has read it."""
     frames = os.environ.get(VARIABLE, "")
     if not frames.strip("0") or sys.flags.ignore_environment or sys.stderr is None:

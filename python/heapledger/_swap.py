@@ -4,7 +4,13 @@
 before hold that module object, and some hold ``_tracemalloc``: the names in both are rebound to ours.
 """
 
+from __future__ import annotations
+
 import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _ABSENT = object()
 
@@ -24,11 +30,11 @@ _ENGINE_NAMES = (
 _PRIVATE_NAMES = ("_Traces", "_format_size", "_get_object_traceback", "_get_traces")
 
 # While installed: what to put back, as (namespace, name, value).
-_replaced = []
+_replaced: list[tuple[dict[str, Any], str, Any]] = []
 _took_over = False
 
 
-def install():
+def install() -> None:
     """Make ``import tracemalloc`` mean heapledger, also for modules that have imported it already.
 
     If the standard library is tracing, its traces are dropped and heapledger starts with the same frame limit.
@@ -60,11 +66,11 @@ def install():
         heapledger.start(limit)
 
 
-def is_installed():
+def is_installed() -> bool:
     return bool(_replaced)
 
 
-def uninstall():
+def uninstall() -> None:
     """Undo install(): every name is again what it was. Calling it again does nothing.
 
     If install() took over from the standard library and heapledger is tracing now, the standard library starts again

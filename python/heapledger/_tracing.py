@@ -4,14 +4,28 @@ A trace is a window (docs/design.md) with a context manager around it. Nothing b
 Functions of this file do not, like all of ours. So they leave calls of the program's functions to ``_calls.py``.
 """
 
+from __future__ import annotations
+
 import functools
 import gc
 
 from heapledger._calls import call, call_and_collect
 from heapledger._ledger import _format_size, _Window
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import Any, ParamSpec, Self, TypeVar
 
-def total(snapshot):
+    from heapledger._ledger import Snapshot
+    from heapledger._types import Traced
+
+    _Parameters = ParamSpec("_Parameters")
+    _Result = TypeVar("_Result")
+
+
+def total(snapshot: Snapshot) -> tuple[int, int]:
     """(bytes, blocks) of a snapshot, without going through its blocks one by one."""
     size = 0
     for statistic in snapshot.statistics("filename"):
@@ -39,24 +53,27 @@ class trace(_Window):
 
     __slots__ = ("_nframe", "_report", "__weakref__")
 
-    def __init__(self, nframe=1, *, report=None):
-        if callable(nframe):
+    def __init__(self, nframe: int = 1, *, report: Callable[[trace], object] | None = None) -> None:
+        first: Any = nframe  # without parentheses it is the function to decorate
+        if callable(first):
             raise TypeError("a function is decorated with @heapledger.trace(), with parentheses")
         if report is not None and not callable(report):
             raise TypeError(f"report must be callable, not {type(report).__name__}")
         self._nframe = nframe
         self._report = report
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._open(self._nframe)
         return self
 
-    def __exit__(self, kind, error, traceback):
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self._close()
         if kind is None and self._report is not None:
             call(self._report, (self,), None)
 
-    def __call__(self, function):
+    def __call__(self, function: Callable[_Parameters, _Result]) -> Traced[_Parameters, _Result]:
         """Trace each call of the function."""
         import inspect  # takes long, and most programs do not decorate
 
@@ -65,65 +82,65 @@ class trace(_Window):
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
-            async def traced(*args, **kwargs):
+            async def traced(*args: Any, **kwargs: Any) -> Any:
                 one = trace(self._nframe, report=self._report)
                 try:
                     with one:
                         return await call(function, args, kwargs)
                 finally:
-                    traced.last = one
+                    traced.last = one  # type: ignore[attr-defined]
 
         else:
 
             @functools.wraps(function)
-            def traced(*args, **kwargs):
+            def traced(*args: Any, **kwargs: Any) -> Any:
                 one = trace(self._nframe, report=self._report)
                 try:
                     with one:
                         return call(function, args, kwargs)
                 finally:
-                    traced.last = one
+                    traced.last = one  # type: ignore[attr-defined]
 
-        traced.last = None
-        return traced
+        traced.last = None  # type: ignore[attr-defined]
+        return traced  # type: ignore[return-value]
 
-    def _answer(self, name):
-        answer = getattr(self, name)
+    def _answer(self, name: str) -> Snapshot:
+        answer: Snapshot | None = getattr(self, name)
         if answer is None:
             raise RuntimeError(f"the trace {self._state()}")
         return answer
 
-    def _state(self):
+    def _state(self) -> str:
         if self._is_open:
             return "is still running"
         return "has not run yet" if self._start is None else "has no result: tracing was stopped before it was over"
 
     @property
-    def start(self):
+    def start(self) -> Snapshot:
         """What was alive before."""
         return self._answer("_start")
 
     @property
-    def peak(self):
+    def peak(self) -> Snapshot:
         """What was alive at the moment of the greatest traced memory inside."""
         return self._answer("_peak")
 
     @property
-    def allocated(self):
+    def allocated(self) -> Snapshot:
         """What was allocated inside, freed or not."""
         return self._answer("_allocated")
 
     @property
-    def leaked(self):
+    def leaked(self) -> Snapshot:
         """What is alive in excess of before, by traceback and size."""
         return self._answer("_leaked")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if self._leaked is None:
             return f"<heapledger.trace: {self._state()}>"
-        peak = total(self._peak)[0] - total(self._start)[0]
-        size, count = total(self._allocated)
-        left, left_count = total(self._leaked)
+        peak = total(self.peak)[0] - total(self.start)[0]
+        size, count = total(self.allocated)
+        left, left_count = total(self.leaked)
         return (
             f"<heapledger.trace: peak {_format_size(peak, True)}, "
             f"allocated {_format_size(size, False)} in {count} blocks, "
@@ -142,26 +159,26 @@ class Leaks:
 
     __slots__ = ("leaked", "rounds")
 
-    def __init__(self, leaked, rounds):
-        self.leaked = leaked
-        self.rounds = rounds
+    def __init__(self, leaked: Snapshot, rounds: tuple[tuple[int, int], ...]) -> None:
+        self.leaked: Snapshot = leaked
+        self.rounds: tuple[tuple[int, int], ...] = rounds
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return len(self.leaked.traces) > 0
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         size, count = total(self.leaked)
         return f"<heapledger.Leaks: {_format_size(size, False)} in {count} blocks after {len(self.rounds)} rounds>"
 
 
-def _runs_later(function):
+def _runs_later(function: Callable[[], object]) -> bool:
     import inspect
 
     kinds = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
     return any(is_kind(function) for is_kind in kinds)
 
 
-def track_leaks(function, *, rounds=3, warmup=2, nframe=10):
+def track_leaks(function: Callable[[], object], *, rounds: int = 3, warmup: int = 2, nframe: int = 10) -> Leaks:
     """Call the function again and again, and say what stays: Leaks.
 
     `warmup` calls come first and do not count, so that caches can fill. Garbage is collected after each call. What

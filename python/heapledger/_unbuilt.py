@@ -1,5 +1,7 @@
 """What is said where the extension module cannot be imported: for which interpreter the package was built, if any."""
 
+from __future__ import annotations
+
 import importlib.machinery
 import os
 import platform
@@ -11,7 +13,7 @@ NO_TLS = (
 )
 
 
-def explain(folder, error):
+def explain(folder: str, error: ImportError) -> str:
     """A sentence for an ImportError of heapledger._ledger; the error's own, where it was built for this interpreter."""
     files = [name for name in os.listdir(folder) if re.match(r"_ledger\..*so$", name)]
     if any(f"_ledger{suffix}" in files for suffix in importlib.machinery.EXTENSION_SUFFIXES):

@@ -11,11 +11,20 @@ all that is wrong, to the code here.
 The file's ``Snapshot`` and ``_Traces`` come out as ``_Object``s, which ``read`` checks and takes apart.
 """
 
+from __future__ import annotations
+
 from struct import Struct
 from struct import error as StructError
 
 from heapledger._ledger import _unpickle_check, _unpickle_run
 from heapledger._plain import Malformed, are_unfit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from typing import Any
+
+    from heapledger._types import TraceTuple
 
 _MODULES = ("tracemalloc", "heapledger", "heapledger._ledger")
 _SETS = {"set": set, "frozenset": frozenset}
@@ -32,26 +41,26 @@ _FLOAT = Struct(">d").unpack_from
 
 
 class _Class:
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self.name = name
 
 
 class _Object:
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.state = None
+        self.state: dict[str, Any] | None = None
 
 
 class _Budget:
     """How much may yet be done for a file of so many bytes."""
 
-    def __init__(self, length):
+    def __init__(self, length: int) -> None:
         self.copies = length
         self.key_parts = _KEY_PARTS_PER_BYTE * length
-        self.known = {}  # id of a dict or set -> what are_unfit() knows of its keys
+        self.known: dict[int, dict[Any, int]] = {}  # id of a dict or set -> what are_unfit() knows of its keys
 
 
-def _check_keys(keys, container, budget, at):
+def _check_keys(keys: Sequence[Any], container: Collection[Any] | None, budget: _Budget, at: int) -> None:
     """The keys for a dict or set that has some already, or for a new one: None. They are hashed, and a tuple that holds
     a tuple twice, which holds another twice, ... takes forever.
     """
@@ -74,7 +83,7 @@ def _check_keys(keys, container, budget, at):
         raise Malformed(unfit, at)
 
 
-def _find(module, name, at):
+def _find(module: str, name: str, at: int) -> _Class | type[Any]:
     if module in _MODULES and name in ("Snapshot", "_Traces"):
         return _Class(name)
     if module == "builtins" and name in _SETS:
@@ -82,7 +91,7 @@ def _find(module, name, at):
     raise Malformed(f"names {module!r:.60}.{name!r:.60}, which a snapshot has no need of", at)
 
 
-def _pop_mark(stack, marks, at):
+def _pop_mark(stack: list[Any], marks: list[int], at: int) -> list[Any]:
     """What was put on the stack since the last mark."""
     if not marks:
         raise Malformed("an instruction lacks its mark", at)
@@ -92,13 +101,13 @@ def _pop_mark(stack, marks, at):
     return items
 
 
-def _length(size, data, after, at):
+def _length(size: int, data: bytes, after: int, at: int) -> int:
     if size > len(data) - after:
         raise Malformed(f"{size} bytes are announced, {len(data) - after} are left", at)
     return size
 
 
-def _apply(stack, marks, budget, code, at):
+def _apply(stack: list[Any], marks: list[int], budget: _Budget, code: int, at: int) -> None:
     """The instructions that take several things from the stack."""
     if code == 0x75 or code == 0x73:  # SETITEMS, SETITEM
         pairs = _pop_mark(stack, marks, at) if code == 0x75 else [stack.pop(-2), stack.pop()]
@@ -144,9 +153,12 @@ def _apply(stack, marks, budget, code, at):
         stack[-1].state = state
 
 
-def _run(data):
+def _run(data: bytes) -> Any:
     """What the pickle stands for. `...` stands for places of the memo that nothing was put into."""
-    stack, marks, memo, budget, at, after = [], [], [], _Budget(len(data)), 0, 0
+    stack: list[Any] = []
+    marks: list[int] = []
+    memo: list[Any] = []
+    budget, at, after = _Budget(len(data)), 0, 0
     push = stack.append
     try:
         while True:
@@ -251,7 +263,7 @@ def _run(data):
         raise Malformed("an instruction needs what is not there", at) from None
 
 
-def _check_plain(value, most, name):
+def _check_plain(value: Any, most: int, name: str) -> int:
     """Refuse what is not plain data, or when written out has more than `most` parts, as what is in itself has. Returns
     how many it has.
     """
@@ -272,7 +284,7 @@ def _check_plain(value, most, name):
     return parts
 
 
-def read(data):
+def read(data: bytes) -> tuple[list[TraceTuple], dict[str, Any]]:
     """(list of traces, attributes) of the snapshot that the bytes are a pickle of."""
     made = _run(data)
     if type(made) is not _Object or made.name != "Snapshot" or made.state is None:

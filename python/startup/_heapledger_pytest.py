@@ -4,19 +4,28 @@ This module is not part of the package, because importing anything of the packag
 heapledger should not pay for that. The plugin itself is heapledger.pytest_plugin.
 """
 
+from __future__ import annotations
+
 import sys
 
 import pytest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    _Number = TypeVar("_Number", int, float)
 
 MARKERS = ("limit_memory", "limit_leaks")
 OTHER = "memray_manager"  # what pytest-memray registers when it is configured
 MARKERS_OF_OTHER = (*MARKERS, "limit_leaked_objects")
 
 
-def _number(kind, least, most, wanted):
+def _number(kind: type[_Number], least: float, most: float, wanted: str) -> Callable[[str], _Number]:
     """Like heapledger.command._arguments.number, which is imported only if such an option is given."""
 
-    def read(text):
+    def read(text: str) -> _Number:
         from heapledger.command import _arguments
 
         return _arguments.number(kind, least, most, wanted)(text)
@@ -24,7 +33,7 @@ def _number(kind, least, most, wanted):
     return read
 
 
-def pytest_addoption(parser):
+def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("heapledger", "memory of tests, by heapledger")
     group.addoption("--heapledger", action="store_true", help="measure all tests; list the largest ones at the end")
     group.addoption(
@@ -70,7 +79,7 @@ def pytest_addoption(parser):
 
 
 @pytest.hookimpl(trylast=True)  # after pytest-memray
-def pytest_configure(config):
+def pytest_configure(config: pytest.Config) -> None:
     for text in (
         "limit_memory(size, *, current_thread_only=False): "
         "fail the test if its peak is more than this size above its start, e.g. '24 MB'",
@@ -89,7 +98,7 @@ def pytest_configure(config):
         load(config)
 
 
-def load(config):
+def load(config: pytest.Config) -> None:
     """Import and register the plugin itself, once."""
     if config.pluginmanager.hasplugin("heapledger-plugin"):
         return
@@ -99,7 +108,7 @@ def load(config):
     config.pluginmanager.register(Plugin(config, left), "heapledger-plugin")
 
 
-def pytest_collection_finish(session):
+def pytest_collection_finish(session: pytest.Session) -> None:
     config = session.config
     beside_other = config.pluginmanager.hasplugin(OTHER)
     is_measuring = config.pluginmanager.hasplugin("heapledger-plugin")

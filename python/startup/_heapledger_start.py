@@ -17,6 +17,14 @@ of those that are imported already, as this one is. With -W error that would end
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.abc import Loader as AnyLoader
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any
+
 VARIABLE = "HEAPLEDGER"
 OPTION = "heapledger"
 NUMBERS = "numbers"
@@ -30,7 +38,7 @@ NAMES = ("tracemalloc", "_tracemalloc", "heapledger")
 standing_in = False
 
 
-def parse_frames(text):
+def parse_frames(text: str) -> int:
     """The number of frames that a text stands for, read as the C library would. ValueError if it stands for none."""
     digits = text.lstrip(" \t\n\v\f\r")
     negative = digits[:1] == "-"
@@ -45,7 +53,7 @@ def parse_frames(text):
     return frames
 
 
-def parse(text):
+def parse(text: str) -> tuple[int, bool]:
     """The number of frames, and whether numbers are asked for: "25" or "25,numbers"."""
     frames, comma, word = text.partition(",")
     if comma and word != NUMBERS:
@@ -53,7 +61,7 @@ def parse(text):
     return parse_frames(frames), bool(comma)
 
 
-def asked_for(variable, option):
+def asked_for(variable: str | None, option: str | bool | None) -> tuple[int, bool]:
     """What the variable's and the option's value ask for: a number of frames, or 0 for not to trace; and numbers.
 
     The option counts, but a bad value of the variable is not overlooked either. None is one that is not given, True an
@@ -73,7 +81,7 @@ def asked_for(variable, option):
     return asked
 
 
-def ledger():
+def ledger() -> "ModuleType":
     """The extension module. It is loaded without the package, if it is not there yet, and the package will find it.
 
     Not in an enabled environment: it imports one of NAMES, and the package could not be imported then.
@@ -89,13 +97,13 @@ def ledger():
         found = find(package)
         spec = found and find(EXTENSION, found.submodule_search_locations)
         if spec is not None:
-            return _frozen_importlib._load(spec)
+            return _frozen_importlib._load(spec)  # type: ignore[attr-defined, no-any-return]
     from heapledger import _ledger  # by whatever else it takes to find it
 
     return _ledger
 
 
-def start():
+def start() -> None:
     """Start heapledger's tracer if the variable or the option asks for it."""
     variable = None if sys.flags.ignore_environment else os.environ.get(VARIABLE)
     option = sys._xoptions.get(OPTION)
@@ -130,18 +138,20 @@ def start():
 class Loader:
     """Loads a module by its own loader, and then lets heapledger take tracemalloc's place."""
 
-    def __init__(self, loader):
+    def __init__(self, loader: "AnyLoader") -> None:
         self._loader = loader
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> "Any":
         return getattr(self._loader, name)
 
-    def create_module(self, spec):
+    def create_module(self, spec: "ModuleSpec") -> "ModuleType | None":
         return self._loader.create_module(spec)
 
-    def exec_module(self, module):
+    def exec_module(self, module: "ModuleType") -> None:
         sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder) is not Finder]
-        module.__spec__.loader = module.__loader__ = self._loader
+        module.__loader__ = self._loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
         self._loader.exec_module(module)
         install()
 
@@ -149,18 +159,20 @@ class Loader:
 class Finder:
     """Finds what everybody else would find, and for some modules hands out another loader."""
 
-    def find_spec(self, name, path=None, target=None):
+    def find_spec(
+        self, name: str, path: "Sequence[str] | None" = None, target: "ModuleType | None" = None
+    ) -> "ModuleSpec | None":
         if name not in NAMES:
             return None
         for finder in sys.meta_path:
             spec = None if type(finder) is Finder else finder.find_spec(name, path, target)
-            if spec is not None:
-                spec.loader = Loader(spec.loader)
+            if spec is not None and spec.loader is not None:
+                spec.loader = Loader(spec.loader)  # type: ignore[assignment] # importlib.abc takes long to import
                 return spec
         return None
 
 
-def install():
+def install() -> None:
     """heapledger.install(); where that is not possible, the program goes on with the standard library's module."""
     try:
         import _tracemalloc  # noqa: F401
@@ -176,7 +188,7 @@ def install():
             sys.stderr.write(f"heapledger: cannot take the place of tracemalloc: {problem}\n")
 
 
-def interpreter_is_tracing():
+def interpreter_is_tracing() -> bool:
     """Whether the standard library's tracer runs already. The module is not left imported: it is one of NAMES."""
     if "tracemalloc" not in sys._xoptions and "PYTHONTRACEMALLOC" not in os.environ:
         return False
@@ -188,7 +200,7 @@ def interpreter_is_tracing():
     return is_tracing()
 
 
-def stand_in():
+def stand_in() -> None:
     """From now on tracemalloc means heapledger: at once if there is tracing already, else when it is imported."""
     global standing_in
     if standing_in:

@@ -8,12 +8,19 @@ The exit status of every subcommand: 0 done, 1 the answer is no, 2 a mistake in 
 not be done; then stderr says what. 130 and 141: ended by ^C, or because nobody reads the output pipe any more.
 """
 
+from __future__ import annotations
+
 import argparse
 import importlib
 import os
 import sys
 
 from heapledger._ledger import _version
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
 
 SUMMARIES = {
     "run": "run a program and write what it allocates, in all its processes, to files",
@@ -39,7 +46,7 @@ class Failure(Exception):
     """Something could not be done. The text is a sentence for the user."""
 
 
-def make_parser():
+def make_parser() -> argparse.ArgumentParser:
     width = max(map(len, SUMMARIES))
     listing = "\n".join(f"  {name:{width}}  {summary}" for name, summary in SUMMARIES.items())
     parser = argparse.ArgumentParser(
@@ -56,7 +63,7 @@ def make_parser():
     return parser
 
 
-def unknown(name):
+def unknown(name: str) -> str:
     """The message for an unknown command."""
     import difflib
 
@@ -65,7 +72,7 @@ def unknown(name):
     return f"there is no command {name!r}: {hint}"
 
 
-def make_command_parser(name):
+def make_command_parser(name: str) -> tuple[ModuleType, argparse.ArgumentParser]:
     """(module, parser) of a subcommand."""
     module = importlib.import_module(f"{__name__}.{name}")
     parser = argparse.ArgumentParser(
@@ -78,12 +85,12 @@ def make_command_parser(name):
     return module, parser
 
 
-def give_up_output():
+def give_up_output() -> None:
     """Throw away further output: the interpreter flushes stdout once more when it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def run_command(name, arguments):
+def run_command(name: str, arguments: Sequence[str]) -> int:
     module, parser = make_command_parser(name)
     if hasattr(module, "arrange"):
         arguments = module.arrange(arguments)
@@ -91,7 +98,7 @@ def run_command(name, arguments):
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")  # show any name in any encoding
     try:
-        status = module.run(options)
+        status: int = module.run(options)
         sys.stdout.flush()  # here, where we notice a pipe that nobody reads
         return status
     except Failure as failure:
@@ -108,7 +115,7 @@ def run_command(name, arguments):
         return 130
 
 
-def open_closed_outputs():
+def open_closed_outputs() -> None:
     """If stdout or stderr is closed, Python has None for it. Throw away what is written there."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
@@ -117,7 +124,7 @@ def open_closed_outputs():
             setattr(sys, name, open(descriptor, "w", encoding="utf-8", closefd=False))
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line (default: sys.argv) and return the exit status."""
     open_closed_outputs()
     arguments = sys.argv[1:] if arguments is None else arguments

@@ -1,20 +1,29 @@
 """Numbers on the command line. The message for a wrong number says what is expected."""
 
+from __future__ import annotations
+
 import argparse
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
 
-def number(kind, least, most, wanted):
+    _Number = TypeVar("_Number", int, float)
+
+
+def number(kind: type[_Number], least: float, most: float, wanted: str) -> Callable[[str], _Number]:
     """For add_argument(type=...): read a number of this kind within these bounds. `wanted` describes them in words."""
 
-    def read(text):
+    def read(text: str) -> _Number:
         try:
             value = kind(text)
+            if least <= value <= most:
+                return value
         except ValueError:
-            value = None
-        if value is None or not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"must be {wanted}, not {text!r}")
-        return value
+            pass
+        raise argparse.ArgumentTypeError(f"must be {wanted}, not {text!r}")
 
     return read
 

@@ -1,8 +1,11 @@
 """The environment that heapledger is installed in, and the file there that makes tracemalloc mean heapledger."""
 
-import os
+from __future__ import annotations
 
-from heapledger._site import folder, is_site_folder, starts_programs  # noqa: F401 - status shows the last
+import os
+import pathlib
+
+from heapledger._site import folder, is_site_folder
 from heapledger.command import Failure
 
 # One line that `site` executes. If the package is removed without `heapledger disable`, it stays and does nothing.
@@ -13,15 +16,15 @@ ENABLING_LINE = (
 )
 
 
-def enabling_file():
+def enabling_file() -> pathlib.Path:
     return folder() / "heapledger-enabled.pth"
 
 
-def is_enabled():
+def is_enabled() -> bool:
     return enabling_file().is_file()
 
 
-def enable():
+def enable() -> None:
     """Write the file. Readers find the whole file or no file."""
     if not is_site_folder():
         raise Failure(f"heapledger was imported from {folder()}, not from a site-packages folder of this interpreter")
@@ -37,7 +40,7 @@ def enable():
         raise Failure(f"cannot write {path}: {error.strerror}") from error
 
 
-def disable():
+def disable() -> None:
     try:
         enabling_file().unlink(missing_ok=True)
     except OSError as error:

@@ -4,9 +4,18 @@ Imports are left out. For a program without code of its own, such as one started
 allocated.
 """
 
+from __future__ import annotations
+
 import shlex
 
 from heapledger.command import _folding, _groups, _names, _sources, _table, _text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from heapledger import Snapshot
+    from heapledger._types import Moment
+    from heapledger.command._groups import Group
+    from heapledger.command._kinds import Kinds
 
 LINES = 5
 _TITLES = {
@@ -17,7 +26,7 @@ _TITLES = {
 
 
 class Fix:
-    def __init__(self, moment, size, lines, folded, is_own):
+    def __init__(self, moment: Moment, size: int, lines: list[Group], folded: list[Group], is_own: bool) -> None:
         self.moment = moment
         self._size = size  # of the whole snapshot
         self._lines = lines
@@ -25,21 +34,21 @@ class Fix:
         self._is_own = is_own
         self._sources = _sources.Sources()
 
-    def as_json(self):
+    def as_json(self) -> dict[str, object]:
         lines = [
             {**_names.as_json("line", one.key), "source": self._sources.line(*one.key)} | _amounts(one)
             for one in self._lines
         ]
-        folded = {_names.as_json("line", one.key)["folded"]: _amounts(one) for one in self._folded}
+        folded = {str(_names.as_json("line", one.key)["folded"]): _amounts(one) for one in self._folded}
         return {"own": self._is_own, "lines": lines, **folded}
 
-    def _row(self, one):
+    def _row(self, one: Group) -> list[str]:
         lines = [_names.label("line", one.key), self._sources.line(*one.key)]
         lines.append(f"{_text.plural(one.count, 'block')}, {_text.size(round(one.size / one.count))} on average")
         text = "\n  ".join(line for line in lines if line)
         return [_text.size(one.size), _text.share(one.size, self._size), text]
 
-    def show(self, filenames):
+    def show(self, filenames: list[str]) -> None:
         """Show the table, and the command that shows more."""
         if not self._lines:
             return
@@ -53,11 +62,11 @@ class Fix:
         _table.show(f"more: heapledger tree{' --mine' * self._is_own}{moment} {files}")
 
 
-def _amounts(group):
+def _amounts(group: Group) -> dict[str, int]:
     return {"size": group.size, "count": group.count}
 
 
-def find(moment, snapshot, kinds):
+def find(moment: Moment, snapshot: Snapshot, kinds: Kinds) -> Fix:
     """The Fix for a snapshot of this moment."""
     size, _ = _groups.total(snapshot)
     for fold in ("libraries", "imports"):

@@ -8,13 +8,22 @@ A block belongs to imports if the import system is nearer to it on its stack tha
 the top-level code of the program's modules is its own. What a library does when it is imported is not.
 """
 
+from __future__ import annotations
+
 from heapledger._ledger import _split
 from heapledger.command._kinds import Kinds
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+    from collections.abc import Iterable
+
+    from heapledger import Capture, Snapshot
 
 FOLDS = ("nothing", "imports", "libraries")
 
 
-def add_options(parser):
+def add_options(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("your code")
     group.add_argument(
         "--fold",
@@ -29,18 +38,18 @@ def add_options(parser):
 
 
 class Folding:
-    def __init__(self, fold, kinds):
+    def __init__(self, fold: str, kinds: Kinds) -> None:
         self.fold = fold
         self.kinds = kinds
 
-    def _is_import(self, filename, line, function):
+    def _is_import(self, filename: str, line: int, function: str | None) -> bool | None:
         return {"importlib": True, "own": False}.get(self.kinds.of(filename))
 
-    def parts(self, snapshot):
+    def parts(self, snapshot: Snapshot) -> tuple[Snapshot, Snapshot | None]:
         """(the snapshot without imports, the snapshot of imports)"""
         return (snapshot, None) if self.fold == "nothing" else _split(snapshot, self._is_import)
 
-    def hides(self, filename):
+    def hides(self, filename: str) -> bool:
         """Whether frames in this file are hidden. What they allocated belongs to their callers."""
         if self.fold == "nothing":
             return False
@@ -48,5 +57,5 @@ class Folding:
         return kind == "importlib" if self.fold == "imports" else kind not in ("own", "cut")
 
 
-def of_captures(fold, captures):
+def of_captures(fold: str, captures: Iterable[Capture]) -> Folding:
     return Folding(fold, Kinds([capture.metadata for capture in captures]))

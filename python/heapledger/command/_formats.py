@@ -1,23 +1,32 @@
 """The formats of export: functions that turn a call tree of snapshots of some moments into text or bytes."""
 
+from __future__ import annotations
+
 import csv
 import io
 import json
 
 from heapledger.command import _names, _pprof
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from heapledger._types import Location, Metadata, Moment
+    from heapledger.command._tree import CallTree
+
 
 class Exported:
     """What to write: the tree, the names of its snapshots' moments, the moment to show first, metadata, a title."""
 
-    def __init__(self, tree, moments, chosen, metadata, title):
+    def __init__(self, tree: CallTree, moments: list[Moment], chosen: Moment, metadata: Metadata, title: str) -> None:
         self.tree = tree
         self.moments = moments
         self.chosen = chosen
         self.metadata = metadata
         self.title = title
 
-    def stacks(self):
+    def stacks(self) -> Iterator[tuple[int, dict[Moment, tuple[int, int]]]]:
         """(node, {moment: (size, count)}) for all stacks that have blocks at any moment."""
         tree = self.tree
         columns = [
@@ -28,19 +37,19 @@ class Exported:
                 yield node, dict(zip(self.moments, sums, strict=True))
 
 
-def pprof(exported):
+def pprof(exported: Exported) -> bytes:
     return _pprof.encode(exported.tree, exported.moments, exported.metadata, exported.chosen, exported.title)
 
 
-def speedscope(exported):
+def speedscope(exported: Exported) -> bytes:
     """https://www.speedscope.app/file-format-schema.json: two profiles, bytes and blocks, for each moment."""
     tree = exported.tree
     frames = [
         {"name": function or f"{filename}:{line}", "file": filename, "line": line}
         for filename, line, function in tree.locations
     ]
-    stacks = {moment: [] for moment in exported.moments}
-    sums = {moment: [] for moment in exported.moments}
+    stacks: dict[Moment, list[list[int]]] = {moment: [] for moment in exported.moments}
+    sums: dict[Moment, list[tuple[int, int]]] = {moment: [] for moment in exported.moments}
     for node, found in exported.stacks():
         path = tree.path(node)
         for moment, (size, count) in found.items():
@@ -74,14 +83,14 @@ def speedscope(exported):
     return json.dumps(value, separators=(",", ":")).encode("ascii")
 
 
-def _collapsed_frame(location):
+def _collapsed_frame(location: Location) -> str:
     """Semicolons separate frames, and ends of lines separate stacks, so names cannot contain them."""
     filename, line, function = location
     name = f"{function} ({filename}:{line})" if function else f"{filename}:{line}"
     return "".join("_" if character == ";" or not character.isprintable() else character for character in name)
 
 
-def collapsed(exported):
+def collapsed(exported: Exported) -> bytes:
     """Brendan Gregg's format: a stack in each line, frames separated by semicolons, and the bytes of one moment."""
     tree = exported.tree
     names = [_collapsed_frame(location) for location in tree.locations]
@@ -94,7 +103,7 @@ def collapsed(exported):
     return "".join(lines).encode("utf-8", "backslashreplace")
 
 
-def csv_table(exported):
+def csv_table(exported: Exported) -> bytes:
     """A line for each stack. One field has its frames, each as file:line:function, oldest first."""
     tree, ids = exported.tree, _names.Ids().of_tree(exported.tree)
     names = [f"{filename}:{line}:{function or ''}" for filename, line, function in tree.locations]
@@ -110,7 +119,7 @@ def csv_table(exported):
     return text.getvalue().encode("utf-8", "backslashreplace")
 
 
-def json_document(exported):
+def json_document(exported: Exported) -> bytes:
     """Everything: each frame once, and stacks as numbers of frames, oldest first."""
     tree, ids = exported.tree, _names.Ids().of_tree(exported.tree)
     stacks = [

@@ -3,6 +3,8 @@
 If a file cannot be read, a Failure says why, with the name of the file.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 
@@ -12,13 +14,22 @@ from heapledger._ledger import _file_snapshot, _lacks_frames, _snapshot_facts, _
 from heapledger._metadata import MOMENTS
 from heapledger.command import Failure, _folding, _progress, _text
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Sequence
+
+    from heapledger import BaseFilter, Capture, Snapshot
+    from heapledger._types import Moment
+    from heapledger.command._folding import Folding
+
 NO_FRAMES = (("<no frames>", 0),)
 MANY_BYTES = 16 << 20  # less than a second
 MANY_FILES = 100
 NO_MEMORY = "there is not enough memory"
 
 
-def size_of(filename):
+def size_of(filename: str) -> int:
     """Bytes, for the progress bar. If the file cannot be read, the reader notices soon."""
     try:
         return os.stat(filename).st_size
@@ -26,16 +37,16 @@ def size_of(filename):
         return 0
 
 
-def reason(error):
+def reason(error: OSError) -> str:
     """What an OSError says, without the name of the file."""
     return error.strerror or str(error)
 
 
-def _unreadable(filename, why):
+def _unreadable(filename: str, why: str) -> Failure:
     return Failure(f"cannot read {_text.printable(os.fsdecode(filename))}: {why}")
 
 
-def read(filename):
+def read(filename: str) -> bytes:
     """The bytes of a file. A pipe can be read once, so keep the bytes to look at them twice."""
     try:
         with open(filename, "rb") as file:
@@ -46,7 +57,7 @@ def read(filename):
         raise _unreadable(filename, NO_MEMORY) from error
 
 
-def decode(data, filename):
+def decode(data: bytes, filename: str) -> Capture:
     """The capture in the bytes of a file: an .hlsnap file, or a pickle that the standard library wrote."""
     try:
         return _capture.decode(data, filename)
@@ -57,22 +68,22 @@ def decode(data, filename):
         raise _unreadable(filename, NO_MEMORY) from error
 
 
-def _with_frames(snapshot):
+def _with_frames(snapshot: Snapshot) -> Snapshot:
     """The snapshot, in which every traceback has a frame: snapshots that people make need not, and cannot be shown."""
     if not _lacks_frames(snapshot.traces):
         return snapshot
-    traces = [(*trace[:2], trace[2] or NO_FRAMES, *trace[3:]) for trace in snapshot.traces._traces]
+    traces = [(one.domain, one.size, one._trace[2] or NO_FRAMES, *one._trace[3:]) for one in snapshot.traces]
     return _file_snapshot(_Traces(traces), snapshot.traceback_limit, _snapshot_facts(snapshot))
 
 
-def _load_one(filename):
+def _load_one(filename: str) -> Capture:
     capture = decode(read(filename), filename)
     for name in capture.moments:
         setattr(capture, name, _with_frames(getattr(capture, name)))
     return capture
 
 
-def load_all(filenames, is_long=None):
+def load_all(filenames: Sequence[str], is_long: bool | None = None) -> list[Capture]:
     """The captures in these files, for analyses. A bar shows the progress if this takes long."""
     sizes = [size_of(filename) for filename in filenames]
     if is_long is None:
@@ -85,19 +96,19 @@ def load_all(filenames, is_long=None):
     return captures
 
 
-def process_of(capture):
+def process_of(capture: Capture) -> tuple[str, int, str] | None:
     """What identifies the process of a capture; None if the file does not say it."""
     metadata = capture.metadata
     host, number = metadata.get("host"), metadata.get("pid")
     return (host, number, repr(metadata.get("command"))) if isinstance(host, str) and isinstance(number, int) else None
 
 
-def _warn_of_sums(captures, filenames, moments):
+def _warn_of_sums(captures: Sequence[Capture], filenames: Sequence[str], moments: Sequence[Moment]) -> None:
     """Warn on stderr if the sum of these captures lacks moments, or is not the memory of any process."""
     lost = [name for name in MOMENTS if name not in moments and any(name in one.moments for one in captures)]
     if lost:
         print(f"heapledger: left out because not all files have it: {', '.join(lost)}", file=sys.stderr)
-    processes = {}
+    processes: dict[tuple[str, int, str] | None, list[str]] = {}
     for capture, filename in zip(captures, filenames, strict=True):
         processes.setdefault(process_of(capture), []).append(_text.printable(os.fsdecode(filename)))
     processes.pop(None, None)
@@ -110,7 +121,7 @@ def _warn_of_sums(captures, filenames, moments):
         )
 
 
-def merged(captures, filenames):
+def merged(captures: Sequence[Capture], filenames: Sequence[str]) -> Capture:
     """The sum of the captures in these files. A single capture stays as it is."""
     if len(captures) == 1:
         return captures[0]
@@ -125,19 +136,19 @@ def merged(captures, filenames):
     return whole
 
 
-def load(filenames):
+def load(filenames: Sequence[str]) -> Capture:
     """The capture in these files; several are merged."""
     return merged(load_all(filenames), filenames)
 
 
-def load_folded(filenames, options):
+def load_folded(filenames: Sequence[str], options: Namespace) -> tuple[Capture, Folding]:
     """(capture, folding) of these files, with the options of _folding.add_options."""
     warn_of_exclusion(options)
     captures = load_all(filenames)
     return merged(captures, filenames), _folding.of_captures(options.fold, captures)
 
 
-def snapshot_at(capture, moment=None):
+def snapshot_at(capture: Capture, moment: Moment | None = None) -> tuple[Moment, Snapshot]:
     """(moment, snapshot) of the given moment, or of the first moment that the capture has."""
     for name in MOMENTS if moment is None else (moment,):
         snapshot = getattr(capture, name)
@@ -146,11 +157,11 @@ def snapshot_at(capture, moment=None):
     raise Failure(f"there is no snapshot of the moment '{moment}', only of: {', '.join(capture.moments)}")
 
 
-def add_files(parser):
+def add_files(parser: ArgumentParser) -> None:
     parser.add_argument("files", metavar="FILE", nargs="+", help="an .hlsnap file, or a pickle of tracemalloc")
 
 
-def add_selection(parser):
+def add_selection(parser: ArgumentParser) -> None:
     """Add the options that select blocks. select() applies them."""
     group = parser.add_argument_group("which blocks")
     group.add_argument(
@@ -178,19 +189,21 @@ def add_selection(parser):
     )
 
 
-def warn_of_exclusion(options):
+def warn_of_exclusion(options: Namespace) -> None:
     """Users who exclude libraries mostly want to see their own code, and would lose what libraries allocated for it."""
     if any("-packages" in pattern for pattern in options.exclude) and options.fold != "libraries":
         print("heapledger: --exclude drops what libraries allocate; --mine charges it to your lines", file=sys.stderr)
 
 
-def make_filters(options):
-    filters = [heapledger.Filter(True, pattern, all_frames=options.all_frames) for pattern in options.include]
+def make_filters(options: Namespace) -> list[BaseFilter]:
+    filters: list[BaseFilter] = [
+        heapledger.Filter(True, pattern, all_frames=options.all_frames) for pattern in options.include
+    ]
     filters += [heapledger.Filter(False, pattern, all_frames=options.all_frames) for pattern in options.exclude]
     return filters
 
 
-def filtered(snapshot, options):
+def filtered(snapshot: Snapshot, options: Namespace) -> Snapshot:
     """The part of a snapshot that the options select."""
     # Each kind separately: inclusive filters are alternatives, but a domain is not an alternative to a file.
     if options.domain:
@@ -199,7 +212,7 @@ def filtered(snapshot, options):
     return snapshot.filter_traces(filters) if filters else snapshot
 
 
-def nothing(options):
+def nothing(options: Namespace) -> str:
     """The message if there is no block to show."""
     names = [f"--{name}" for name in ("include", "exclude", "domain") if getattr(options, name)]
     if not names:
@@ -210,7 +223,7 @@ def nothing(options):
     return f"no block is left by {' and '.join(names)}{hint}"
 
 
-def select(capture, options):
+def select(capture: Capture, options: Namespace) -> tuple[Moment, Snapshot]:
     """(moment, snapshot) that the options of add_selection select."""
     moment, snapshot = snapshot_at(capture, options.moment)
     return moment, filtered(snapshot, options)

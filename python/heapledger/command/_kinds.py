@@ -5,8 +5,16 @@ The capture may come from another machine, so only names can tell: the names of 
 in the capture's metadata.
 """
 
+from __future__ import annotations
+
 import os.path
 import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from heapledger._types import Metadata
 
 # In the order in which the page lists them.
 KINDS = ("own", "site-packages", "stdlib", "importlib", "other", "cut")
@@ -19,10 +27,11 @@ _IMPORTS = re.compile(r"<frozen (?:importlib|zipimport)\b|/importlib/[^/]+\.pyc?
 _VERSION = re.compile(r"(\d+)\.(\d+)")
 
 
-def _standard_libraries(metadata):
+def _standard_libraries(metadata: Sequence[Metadata]) -> re.Pattern[str]:
     """A pattern for files of the standard library of the interpreters that captures with these metadata come from."""
-    versions = [_VERSION.match(one["python"]) for one in metadata if isinstance(one.get("python"), str)]
-    if not versions or None in versions or len(versions) < len(metadata):
+    said = [one["python"] for one in metadata if isinstance(one.get("python"), str)]
+    versions = [version for version in map(_VERSION.match, said) if version is not None]
+    if not versions or len(versions) < len(metadata):
         return re.compile(rf"{STDLIB.pattern}|/python\d+\.zip/")
     named = [f"/lib(?:64)?/python{major}\\.{minor}t?/|/python{major}{minor}\\.zip/" for major, minor in
              sorted({version.groups() for version in versions})]  # fmt: skip
@@ -31,7 +40,7 @@ def _standard_libraries(metadata):
     return re.compile("|".join(named + built))
 
 
-def _folders(metadata):
+def _folders(metadata: Sequence[Metadata]) -> set[str]:
     """Where the interpreters are, with the commands that were installed for them."""
     executables = [one.get("executable") for one in metadata]
     return {os.path.dirname(one) for one in executables if isinstance(one, str) and one.startswith("/")}
@@ -41,19 +50,19 @@ class Kinds:
     """of(filename): one of KINDS, in captures with these metadata. `known` has the kinds of files whose names do not
     say it, such as the cells of a notebook."""
 
-    def __init__(self, metadata, known=None):
+    def __init__(self, metadata: Iterable[Metadata], known: Mapping[str, str] | None = None) -> None:
         metadata = list(metadata)
         self._library = _standard_libraries(metadata)
         self._folders = _folders(metadata)
         self._known = dict(known or {})
 
-    def of(self, filename):
+    def of(self, filename: str) -> str:
         kind = self._known.get(filename)
         if kind is None:
             kind = self._known[filename] = self._find(filename)
         return kind
 
-    def _find(self, filename):
+    def _find(self, filename: str) -> str:
         if filename == CUT:
             return "cut"
         if LIBRARY.search(filename):

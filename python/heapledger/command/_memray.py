@@ -5,6 +5,8 @@ only the total bytes of all allocations of a line, so the sizes of single alloca
 them as equal as whole numbers can be. Their sum and their number are right.
 """
 
+from __future__ import annotations
+
 import collections
 import csv
 import io
@@ -14,17 +16,21 @@ import sys
 from heapledger import _files
 from heapledger.command import Failure, _text
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from heapledger._types import Location, Moment
+
 HEADER = "allocator,num_allocations,size,tid,thread_name,stack_trace"
 _FRAME = re.compile(r"([^;]*);(.*?);(\d+)(?:\||$)", re.DOTALL)
 _UNKNOWN = ("<unknown>", 0, None)
 
 
-def is_table(data):
+def is_table(data: bytes) -> bool:
     """Whether these bytes begin like such a table."""
     return data.startswith(HEADER.encode("ascii"))
 
 
-def _frames(text):
+def _frames(text: str) -> tuple[Location, ...]:
     """The newest first."""
     found, at = [], 0
     for match in _FRAME.finditer(text):
@@ -38,14 +44,15 @@ def _frames(text):
     return tuple(found) or (_UNKNOWN,)
 
 
-def convert(data, filename, moment):
+def convert(data: bytes, filename: str, moment: Moment) -> bytes:
     """The bytes of an .hlsnap file with what the table has."""
-    sums, deepest = collections.Counter(), 1  # blocks by stack and size
+    sums: collections.Counter[tuple[tuple[Location, ...], int]] = collections.Counter()  # blocks by stack and size
+    deepest = 1
     csv.field_size_limit(sys.maxsize)  # deep stacks are long fields
     with io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", errors="surrogateescape", newline="") as file:
         table = csv.DictReader(file)
         try:
-            if "stack_trace" not in table.fieldnames:  # the last name of HEADER, which may go on
+            if "stack_trace" not in (table.fieldnames or ()):  # the last name of HEADER, which may go on
                 raise ValueError("the column stack_trace is missing")
             for row in table:
                 frames = _frames(row["stack_trace"])

@@ -3,19 +3,25 @@
 If a file cannot be written, a Failure says why, with the name of the file.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 
 from heapledger import _files
 from heapledger.command import Failure, _inputs, _text
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
-def refuse_terminal(output, what, example):
+
+def refuse_terminal(output: str, what: str, example: str) -> None:
     if output == "-" and sys.stdout.isatty():
         raise Failure(f"{what} cannot be shown in a terminal; say where to write it: -o {example}")
 
 
-def refuse_inputs(output, filenames):
+def refuse_inputs(output: str, filenames: Iterable[str]) -> None:
     """Refuse to overwrite an input with another format: the .hlsnap file would be lost."""
     if output == "-" or not os.path.isfile(output):
         return
@@ -24,7 +30,7 @@ def refuse_inputs(output, filenames):
             raise Failure(f"{_text.printable(output)} is one of the files to read; choose another name with -o")
 
 
-def write(output, content):
+def write(output: str, content: bytes) -> None:
     if output == "-":
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()

@@ -4,10 +4,20 @@ and whole.
 Cells are text, never markup. rich is imported only if the output is a terminal.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 
 from heapledger.command import _text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from heapledger._types import Cell
+
+    _Styled = tuple[str, str | None]
 
 LEAST_ROOM = 10  # for the last column of a table
 DEEPEST_INDENTATION = 100  # of JSON: one that always grew would be nearly all of a deep tree
@@ -18,22 +28,22 @@ class Column:
     """A column of a table. `style` is rich's; the last column of a table may have cells of several lines, and is cut to
     fit, or with `prose` wrapped."""
 
-    def __init__(self, title, style="", right=True, prose=False):
+    def __init__(self, title: str, style: str = "", right: bool = True, prose: bool = False) -> None:
         self.title = title
         self.style = style
         self.right = right
         self.prose = prose
 
 
-def is_terminal():
+def is_terminal() -> bool:
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def show(text=""):
+def show(text: str = "") -> None:
     print(text)
 
 
-def show_json(value):
+def show_json(value: object) -> None:
     """Like json.dump(indent=2), but without recursion: a call tree may be too deep for it."""
     from json import dumps  # importing it takes as long as a small command
 
@@ -55,27 +65,27 @@ def show_json(value):
     print()
 
 
-def _new_line(level):
+def _new_line(level: int) -> str:
     return "\n" + "  " * min(level, DEEPEST_INDENTATION)
 
 
-def show_table(columns, rows):
+def show_table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
     """`rows`: a cell for each column, text or, to give one another style, (text, style)."""
-    rows = [[cell if isinstance(cell, tuple) else (cell, None) for cell in row] for row in rows]
+    styled = [[cell if isinstance(cell, tuple) else (cell, None) for cell in row] for row in rows]
     if is_terminal():
-        _show_rich(columns, rows)
+        _show_rich(columns, styled)
     else:
-        _show_plain(columns, rows)
+        _show_plain(columns, styled)
 
 
-def _widths(columns, rows):
+def _widths(columns: Sequence[Column], rows: Sequence[Sequence[_Styled]]) -> list[int]:
     """Of all columns but the last."""
     return [
         max([len(column.title), *(len(row[number][0]) for row in rows)]) for number, column in enumerate(columns[:-1])
     ]
 
 
-def _show_plain(columns, rows):
+def _show_plain(columns: Sequence[Column], rows: Sequence[Sequence[_Styled]]) -> None:
     widths = _widths(columns, rows)
     indent = sum(widths) + 2 * len(widths)
     for row in [[(column.title, None) for column in columns], *rows]:
@@ -86,7 +96,7 @@ def _show_plain(columns, rows):
         print("  ".join([*cells, row[-1][0].replace("\n", "\n" + " " * indent)]).rstrip())
 
 
-def _show_rich(columns, rows):
+def _show_rich(columns: Sequence[Column], rows: Sequence[Sequence[_Styled]]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -95,8 +105,9 @@ def _show_rich(columns, rows):
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     widths, last = _widths(columns, rows), columns[-1]
     for column, width in zip(columns, widths, strict=False):
-        justify = "right" if column.right else "left"
-        table.add_column(column.title, style=column.style, justify=justify, no_wrap=True, width=width)
+        table.add_column(
+            column.title, style=column.style, justify="right" if column.right else "left", no_wrap=True, width=width
+        )
     taken = sum(widths) + 2 * len(widths)
     room = max(console.width - taken, LEAST_ROOM, len(last.title))
     table.add_column(last.title, style=last.style, no_wrap=not last.prose, max_width=room)

@@ -5,9 +5,18 @@ tree, stacks that were cut at the frame limit are below joints (src/core/tree.h)
 _kinds.CUT, and their parents are a guess.
 """
 
+from __future__ import annotations
+
 import functools
 
 from heapledger._ledger import _call_tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from heapledger import Snapshot
+    from heapledger._types import Location
 
 
 class CallTree:
@@ -18,46 +27,46 @@ class CallTree:
     What callers walk as a whole is a list, made on first use. Of the rest they look at a few nodes only.
     """
 
-    def __init__(self, snapshots, joined=False):
+    def __init__(self, snapshots: Iterable[Snapshot], joined: bool = False) -> None:
         parents, nodes, ends, locations, sums = _call_tree(tuple(snapshots), joined)
-        self.locations = locations[1:]
+        self.locations: tuple[Location, ...] = locations[1:]
         self._parents, self._nodes, self._ends = (memoryview(one).cast("I") for one in (parents, nodes, ends))
-        self._sums = [[memoryview(numbers).cast("Q") for numbers in one] for one in sums]
-        self.sizes = [one[2] for one in self._sums]
-        self.counts = [one[3] for one in self._sums]
+        self._sums = [[memoryview(numbers).cast("Q") for numbers in one] for one in sums if one is not None]
+        self.sizes: list[memoryview[int]] = [one[2] for one in self._sums]
+        self.counts: list[memoryview[int]] = [one[3] for one in self._sums]
 
     @functools.cached_property
-    def parents(self):
+    def parents(self) -> list[int]:
         return self._parents.tolist()
 
     @functools.cached_property
-    def nodes(self):
+    def nodes(self) -> list[int]:
         return self._nodes.tolist()
 
     @functools.cached_property
-    def own_sizes(self):
+    def own_sizes(self) -> list[list[int]]:
         return [one[0].tolist() for one in self._sums]
 
     @functools.cached_property
-    def own_counts(self):
+    def own_counts(self) -> list[list[int]]:
         return [one[1].tolist() for one in self._sums]
 
-    def children(self, node):
+    def children(self, node: int) -> Iterator[int]:
         """The nodes right below a node."""
         child, end = node + 1, self._ends[node]
         while child < end:
             yield child
             child = self._ends[child]
 
-    def place(self, node):
+    def place(self, node: int) -> int:
         """1 + the place in `locations` of a node."""
         return self._nodes[node]
 
-    def location(self, node):
+    def location(self, node: int) -> Location:
         """(file, line, function) of a node that is not the root."""
         return self.locations[self._nodes[node] - 1]
 
-    def path(self, node):
+    def path(self, node: int) -> list[int]:
         """Places in `locations` of a node and its callers, the oldest first."""
         found, nodes, parents = [], self.nodes, self.parents
         while node:
@@ -66,6 +75,6 @@ class CallTree:
         found.reverse()
         return found
 
-    def frames(self, node):
+    def frames(self, node: int) -> tuple[Location, ...]:
         """(file, line, function) of a node and its callers, the oldest first."""
         return tuple([self.locations[place] for place in self.path(node)])

@@ -5,6 +5,8 @@ reads the file as all commands do. It repairs nothing. The exit status is 0 if a
 2 if one cannot be read at all.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 
@@ -12,6 +14,11 @@ import heapledger
 from heapledger import _capture
 from heapledger._ledger import _file_header, _file_section
 from heapledger.command import Failure, _inputs, _table, _text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from typing import Any
 
 EXAMPLE = """\
   heapledger check app.hlsnap && cp app.hlsnap /archive"""
@@ -29,7 +36,7 @@ MEANINGS = {
 }
 
 
-def add_arguments(parser):
+def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("files", metavar="FILE", nargs="+", help="an .hlsnap file, or a pickle of tracemalloc")
     parser.add_argument("--json", action="store_true", help="write JSON")
 
@@ -37,22 +44,22 @@ def add_arguments(parser):
 class Section:
     """A part of the file: `state` is "sound", "damaged", "cut off" or "unreadable"."""
 
-    def __init__(self, kind, offset, length, state):
+    def __init__(self, kind: bytes, offset: int, length: int, state: str) -> None:
         self.kind = kind
         self.offset = offset
         self.length = length
         self.state = state
 
     @property
-    def name(self):
+    def name(self) -> str:
         return self.kind.decode("ascii").rstrip()
 
     @property
-    def meaning(self):
+    def meaning(self) -> str:
         return MEANINGS.get(self.kind, "header" if self.name == "header" else "")
 
 
-def _section_at(data, offset):
+def _section_at(data: bytes, offset: int) -> Section | None:
     """The section at this place; None if there cannot be one."""
     found = _file_section(data, offset)
     return None if found is None else Section(found[0], offset, *found[1:])
@@ -61,16 +68,16 @@ def _section_at(data, offset):
 class Search:
     """Looks for the next sound section. It reads a bounded amount, because a file may consist of false beginnings."""
 
-    def __init__(self, data):
+    def __init__(self, data: bytes) -> None:
         self._data = data
         self._budget = 16 * len(data)
 
-    def _is_sound(self, place):
+    def _is_sound(self, place: int) -> bool:
         section = _section_at(self._data, place)
         self._budget -= 0 if section is None else section.length
         return section is not None and section.state == "sound"
 
-    def next(self, offset):
+    def next(self, offset: int) -> int:
         """The place of the next section of a known kind, or the end of the file."""
         best = len(self._data)
         for kind in MEANINGS:
@@ -83,7 +90,7 @@ class Search:
         return best
 
 
-def sections(data, header):
+def sections(data: bytes, header: Section) -> list[Section]:
     """The parts of an .hlsnap file, one after the other."""
     found, search, offset = [header], Search(data), header.length
     while offset < len(data) and found[-1].name != "END":
@@ -102,7 +109,7 @@ def sections(data, header):
     return found
 
 
-def examine(filename):
+def examine(filename: str) -> dict[str, Any]:
     """What is known about a file, as in JSON."""
     data = _inputs.read(filename)
     answer = {"file": filename, "bytes": len(data), "sound": True, "format": "unknown", "problem": None, "sections": []}
@@ -126,7 +133,7 @@ def examine(filename):
     return answer
 
 
-def show(answer):
+def show(answer: dict[str, Any]) -> None:
     state = "sound" if answer["sound"] else "not sound"
     version = f" {answer['version']}" if "version" in answer else ""
     names = {"hlsnap": f".hlsnap{version}", "tracemalloc": "a pickle of tracemalloc", "unknown": "an unknown format"}
@@ -152,8 +159,9 @@ def show(answer):
         _table.show(f"byte {answer['problem']['offset']:,}: {answer['problem']['reason']}")
 
 
-def run(options):
-    answers, status = [], 0
+def run(options: Namespace) -> int:
+    answers: list[dict[str, Any]] = []
+    status = 0
     for filename in options.files:
         try:
             answer = examine(filename)

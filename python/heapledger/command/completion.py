@@ -1,8 +1,14 @@
 """Write a script that completes commands, options and their values in bash, zsh or fish."""
 
+from __future__ import annotations
+
 import argparse
 
 from heapledger.command import SUMMARIES, _table, make_command_parser, make_parser
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 EXAMPLE = """\
   source <(heapledger completion bash)                                        # in ~/.bashrc
@@ -12,24 +18,28 @@ EXAMPLE = """\
 FILES = ("FILE", "OLD", "NEW", "OUT", "PAGE", "SCRIPT")  # what argparse calls arguments that are names of files
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=list(SHELLS), help="the shell that the script is for")
 
 
 class Option:
     """An option of a command, or one of its arguments, which has no names."""
 
-    def __init__(self, action):
-        self.names = action.option_strings
-        self.choices = None if action.choices is None else list(map(str, action.choices))
-        self.takes_value = action.nargs != 0
-        self.is_file = action.metavar in FILES
-        self.repeats = action.nargs in ("+", "*", argparse.REMAINDER) or isinstance(action, argparse._AppendAction)
-        self.title = action.metavar or action.dest
-        self.help = " ".join((action.help or "").replace("%%", "%").split())
+    def __init__(self, action: argparse.Action) -> None:
+        self.names: Sequence[str] = action.option_strings
+        self.choices: list[str] | None = None if action.choices is None else list(map(str, action.choices))
+        self.takes_value: bool = action.nargs != 0
+        self.is_file: bool = action.metavar in FILES
+        self.repeats: bool = isinstance(action, argparse._AppendAction) or action.nargs in (
+            "+",
+            "*",
+            argparse.REMAINDER,
+        )
+        self.title: str | tuple[str, ...] = action.metavar or action.dest
+        self.help: str = " ".join((action.help or "").replace("%%", "%").split())
 
 
-def commands():
+def commands() -> list[tuple[str, str, list[Option]]]:
     """[(name, summary, [Option, ...]), ...]"""
     found = []
     for name, summary in SUMMARIES.items():
@@ -38,7 +48,7 @@ def commands():
     return found
 
 
-def own_options():
+def own_options() -> list[Option]:
     """[Option, ...] of heapledger without a command."""
     return [option for option in map(Option, make_parser()._actions) if option.names]
 
@@ -46,7 +56,7 @@ def own_options():
 # bash
 
 
-def _bash_command(name, options):
+def _bash_command(name: str, options: list[Option]) -> list[str]:
     lines = [f"    {name})", "        case $previous in"]
     for option in options:
         if option.names and option.takes_value:
@@ -65,7 +75,7 @@ def _bash_command(name, options):
     return lines
 
 
-def bash():
+def bash() -> str:
     names = " ".join([*SUMMARIES, *(name for option in own_options() for name in option.names)])
     lines = [
         "# Completion of heapledger for bash: source <(heapledger completion bash)",
@@ -100,22 +110,22 @@ def bash():
 # zsh
 
 
-def _quote(text):
+def _quote(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def _zsh_text(text):
+def _zsh_text(text: str) -> str:
     """A description inside an argument of _arguments, where brackets and colons mean something."""
     return "".join(f"\\{character}" if character in "[]:\\" else character for character in text)
 
 
-def _zsh_value(option):
+def _zsh_value(option: Option) -> str:
     if option.choices is not None:
         return f"{option.title}:({' '.join(option.choices)})"
     return f"{option.title}:{'_files' if option.is_file else ' '}"
 
 
-def _zsh_option(option):
+def _zsh_option(option: Option) -> Iterator[str]:
     if not option.names:
         yield _quote(f"{'*' if option.repeats else ''}:{_zsh_value(option)}")
         return
@@ -126,7 +136,7 @@ def _zsh_option(option):
         yield _quote(f"{'*' if option.repeats else others}{name}{joint}[{_zsh_text(option.help)}]{value}")
 
 
-def zsh():
+def zsh() -> str:
     own = {name: option.help for option in own_options() for name in option.names}
     lines = ["#compdef heapledger", "# Completion of heapledger for zsh.", "_heapledger() {"]
     lines.append("    local -a commands options")
@@ -154,7 +164,7 @@ def zsh():
 # fish
 
 
-def _fish_option(condition, option):
+def _fish_option(condition: str, option: Option) -> str:
     line = f"complete -c heapledger -n {condition}"
     for name in option.names:
         line += f" -l {name[2:]}" if name.startswith("--") else f" -s {name[1:]}"
@@ -167,7 +177,7 @@ def _fish_option(condition, option):
     return line + f" -d {_quote(option.help)}"
 
 
-def fish():
+def fish() -> str:
     lines = ["# Completion of heapledger for fish.", "complete -c heapledger -f"]
     lines += [_fish_option("__fish_use_subcommand", option) for option in own_options()]
     for name, summary, options in commands():
@@ -179,6 +189,6 @@ def fish():
 SHELLS = {"bash": bash, "zsh": zsh, "fish": fish}
 
 
-def run(options):
+def run(options: argparse.Namespace) -> int:
     _table.show(SHELLS[options.shell]())
     return 0

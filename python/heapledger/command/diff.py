@@ -4,7 +4,18 @@ The files may come from different processes. The command compares what has the s
 only the new file has as new, and groups that only the old file has as gone.
 """
 
-from heapledger.command import _folding, _groups, _inputs, _names, _table, _text, top
+from __future__ import annotations
+
+from heapledger._metadata import MOMENTS
+from heapledger.command import Failure, _folding, _groups, _inputs, _names, _table, _text, top
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from heapledger import Snapshot
+    from heapledger._types import Cell, Moment
+    from heapledger.command._folding import Folding
 
 EXAMPLE = """\
   heapledger diff before.hlsnap after.hlsnap
@@ -12,29 +23,29 @@ EXAMPLE = """\
   heapledger diff before.hlsnap after.hlsnap --by function --cumulative -n 20"""
 
 
-def add_arguments(parser):
+def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("old", metavar="OLD", help="the file of the earlier snapshot")
     parser.add_argument("new", metavar="NEW", help="the file of the later snapshot")
     top.add_view(parser)
     _inputs.add_selection(parser)
 
 
-def select(options):
+def select(options: Namespace) -> tuple[Moment, list[Snapshot], Folding]:
     """(moment, snapshots of the files, folding) of the given moment, or of the first moment that both have."""
     names = [options.old, options.new]
     _inputs.warn_of_exclusion(options)
     captures = _inputs.load_all(names)
     folding = _folding.of_captures(options.fold, captures)
-    for moment in _inputs.MOMENTS if options.moment is None else (options.moment,):
+    for moment in MOMENTS if options.moment is None else (options.moment,):
         snapshots = [getattr(capture, moment) for capture in captures]
         if None not in snapshots:
             return moment, [_inputs.filtered(snapshot, options) for snapshot in snapshots], folding
     wanted = "a moment in common" if options.moment is None else f"both a snapshot of the moment '{options.moment}'"
     has = [f"{_text.printable(name)}: {', '.join(one.moments)}" for name, one in zip(names, captures, strict=True)]
-    raise _inputs.Failure(f"the files do not have {wanted}; {'; '.join(has)}")
+    raise Failure(f"the files do not have {wanted}; {'; '.join(has)}")
 
 
-def run(options):
+def run(options: Namespace) -> int:
     top.check_view(options)
     moment, (old, new), folding = select(options)
     (old_size, old_count), (size, count) = _groups.total(old), _groups.total(new)
@@ -61,7 +72,7 @@ def run(options):
     if ids is not None:
         columns.append(_table.Column("id", "cyan"))
     columns.append(_table.Column(options.by, right=False))
-    rows = [
+    rows: list[list[Cell]] = [
         [
             (_text.size(one.size_diff, sign=True), "bold yellow" if one.size_diff > 0 else "bold cyan"),
             _text.count(one.count_diff, sign=True),

@@ -5,7 +5,14 @@ The command writes one file into the site-packages folder where heapledger is in
 it. You can use it more than once.
 """
 
+from __future__ import annotations
+
+from heapledger._site import folder
 from heapledger.command import _environment
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
 
 EXAMPLE = """\
   heapledger enable
@@ -13,11 +20,11 @@ EXAMPLE = """\
   heapledger disable"""
 
 
-def add_arguments(parser):
+def add_arguments(parser: ArgumentParser) -> None:
     pass
 
 
-def run(options):
+def run(options: Namespace) -> int:
     _environment.enable()
-    print(f"tracemalloc means heapledger in {_environment.folder()}")
+    print(f"tracemalloc means heapledger in {folder()}")
     return 0

@@ -8,10 +8,18 @@ In pprof, speedscope and collapsed, a stack that was cut at the frame limit begi
 called it, followed by a frame [cut stacks, joined by a guess]. csv and json have such stacks as they are.
 """
 
+from __future__ import annotations
+
 import os
 
 from heapledger.command import _formats, _inputs, _outputs, _progress
 from heapledger.command._tree import CallTree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from heapledger import Capture
 
 EXAMPLE = """\
   heapledger export app.hlsnap --format pprof -o app.pb.gz && go tool pprof -http : app.pb.gz
@@ -20,14 +28,14 @@ EXAMPLE = """\
 MANY_BYTES = 4 << 20  # of files to read: seconds of work
 
 
-def add_arguments(parser):
+def add_arguments(parser: ArgumentParser) -> None:
     _inputs.add_files(parser)
     parser.add_argument("--format", choices=list(_formats.FORMATS), required=True, help="what to write")
     parser.add_argument("-o", "--output", metavar="OUT", default="-", help="the file to write (default: -, stdout)")
     _inputs.add_selection(parser)
 
 
-def encode(capture, options):
+def encode(capture: Capture, options: Namespace) -> bytes:
     """The bytes to write."""
     chosen, _ = _inputs.snapshot_at(capture, options.moment)
     snapshots = {name: _inputs.filtered(getattr(capture, name), options) for name in capture.moments}
@@ -37,7 +45,7 @@ def encode(capture, options):
     return write(_formats.Exported(tree, list(snapshots), chosen, capture.metadata, title))
 
 
-def run(options):
+def run(options: Namespace) -> int:
     if options.format == "pprof":
         _outputs.refuse_terminal(options.output, "a pprof file", "app.pb.gz")
     _outputs.refuse_inputs(options.output, options.files)

@@ -8,14 +8,20 @@ freed: say --moment live here. The bytes and the number of allocations of each s
 allocations are averages. Allocators and threads are added up.
 """
 
+from __future__ import annotations
+
 from heapledger.command import _inputs, _memray, _outputs, _table, _text, merge
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
 
 EXAMPLE = """\
   heapledger import snapshot.pickle -o snapshot.hlsnap
   memray transform csv memray.bin -o table.csv && heapledger import table.csv -o snapshot.hlsnap"""
 
 
-def add_arguments(parser):
+def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the pickle or the table")
     merge.add_output(parser)
     parser.add_argument(
@@ -23,14 +29,14 @@ def add_arguments(parser):
     )
 
 
-def convert(data, options):
+def convert(data: bytes, options: Namespace) -> bytes:
     """The bytes of an .hlsnap file."""
     if _memray.is_table(data):
         return _memray.convert(data, options.file, options.moment)
     return merge.encode(_inputs.decode(data, options.file), options.output)
 
 
-def run(options):
+def run(options: Namespace) -> int:
     _outputs.refuse_terminal(options.output, "an .hlsnap file", "imported.hlsnap")
     _outputs.write(options.output, convert(_inputs.read(options.file), options))
     if options.output != "-":

@@ -4,16 +4,22 @@ This is for files that are too big for one page: the browser asks for what it sh
 server, and only with its address, which contains a random token.
 """
 
+from __future__ import annotations
+
 import sys
 
 from heapledger.command import Failure, _arguments, _inputs, _progress, report
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
 
 EXAMPLE = """\
   heapledger open huge.hlsnap
   heapledger open --browser before.hlsnap after.hlsnap"""
 
 
-def add_arguments(parser):
+def add_arguments(parser: ArgumentParser) -> None:
     _inputs.add_files(parser)
     parser.add_argument("--port", type=_arguments.port, default=0, help="the port (default: any free port)")
     parser.add_argument(
@@ -22,7 +28,7 @@ def add_arguments(parser):
     report.add_way(parser)
 
 
-def run(options):
+def run(options: Namespace) -> int:
     from heapledger.report import _server, _subject
 
     subject = _subject.load(options.files, options.way)

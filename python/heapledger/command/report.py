@@ -4,10 +4,19 @@ The page is one file that loads nothing from the network. For two files it shows
 a series if all are from one process, and their sum otherwise.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 
 from heapledger.command import _folding, _inputs, _kinds, _outputs, _progress, _text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from heapledger.report._data import Options
+    from heapledger.report._subject import Subject
 
 EXAMPLE = """\
   heapledger report program.hlsnap -o report.html
@@ -19,7 +28,7 @@ DEFAULT = "report.html"
 MANY_BYTES = 32 << 20
 
 
-def add_way(parser):
+def add_way(parser: ArgumentParser) -> None:
     """Add the options that say how to treat several files."""
     ways = parser.add_mutually_exclusive_group()
     ways.add_argument("--merge", dest="way", action="store_const", const="merge", help="add up the files")
@@ -46,7 +55,7 @@ def add_way(parser):
     _folding.add_options(parser)
 
 
-def add_arguments(parser):
+def add_arguments(parser: ArgumentParser) -> None:
     _inputs.add_files(parser)
     parser.add_argument(
         "-o", "--output", metavar="PAGE", default=DEFAULT, help=f"the file to write; - is stdout (default: {DEFAULT})"
@@ -54,7 +63,7 @@ def add_arguments(parser):
     add_way(parser)
 
 
-def page_options(subject, options):
+def page_options(subject: Subject, options: Namespace) -> Options:
     """What the page shows, from the options of add_way."""
     from heapledger.report import _data
 
@@ -62,14 +71,14 @@ def page_options(subject, options):
     return _data.Options(_kinds.Kinds(subject.metadata), options.fold, options.confidential, sources)
 
 
-def title_of(subject, confidential):
+def title_of(subject: Subject, confidential: bool) -> str:
     if confidential:
         return "heapledger report"
     names = " and ".join(subject.labels) if subject.mode == "difference" else subject.labels[-1]
     return _text.printable(f"{names} - heapledger")
 
 
-def run(options):
+def run(options: Namespace) -> int:
     from heapledger.report import _data, _page, _subject
 
     _outputs.refuse_terminal(options.output, "a page", DEFAULT)

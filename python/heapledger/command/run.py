@@ -14,6 +14,8 @@ number of the process that writes, %h the host, and %% is %. Without %p, all pro
 to the name.
 """
 
+from __future__ import annotations
+
 import argparse
 import importlib.util
 import os
@@ -25,6 +27,11 @@ import time
 
 import heapledger
 from heapledger.command import Failure, _arguments
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import NoReturn
 
 EXAMPLE = """\
   heapledger run program.py --some option
@@ -40,25 +47,27 @@ MOST_SECONDS = 2**32 // 1000 - 1  # milliseconds are counted in 32 bits
 LONG_WITH_VALUE = ("--nframe", "--output", "--every", "--on-signal")
 
 
-seconds = _arguments.number(float, 0.001, MOST_SECONDS, f"a number of seconds from 0.001 to {MOST_SECONDS}")
+def seconds(text: str) -> float:
+    """For --every."""
+    return _arguments.number(float, 0.001, MOST_SECONDS, f"a number of seconds from 0.001 to {MOST_SECONDS}")(text)
 
 
-def signal_number(text):
+def signal_number(text: str) -> int:
     """The number of a signal: SIGUSR2, usr2, 12, SIGRTMIN+7, RTMAX-1."""
     real_time = re.fullmatch(r"(?:SIG)?(RTMIN|RTMAX)([+-]\d+)", text.upper())
     if real_time:
-        number = int(getattr(signal, f"SIG{real_time[1]}")) + int(real_time[2])
+        number: int | None = int(getattr(signal, f"SIG{real_time[1]}")) + int(real_time[2])
     else:
         names = {name: int(one) for one in signal.Signals for name in (one.name, one.name.removeprefix("SIG"))}
         number = int(text) if text.isdecimal() else names.get(text.upper())
-    if number not in signal.valid_signals():
+    if number is None or number not in signal.valid_signals():
         raise argparse.ArgumentTypeError(f"{text} is not a signal")
     if number in (signal.SIGKILL, signal.SIGSTOP):
         raise argparse.ArgumentTypeError(f"{signal.Signals(number).name} cannot be caught")
     return number
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "heapledger run [options] (SCRIPT | -m MODULE | -c CODE) ..."
     parser.add_argument(
         "-n",
@@ -93,7 +102,7 @@ def add_arguments(parser):
     parser.add_argument("script", nargs=argparse.REMAINDER, default=[], metavar="SCRIPT", help="run a script")
 
 
-def arrange(arguments):
+def arrange(arguments: Sequence[str]) -> list[str]:
     """Put -m and -c, and everything behind them, after a "--". Otherwise argparse would take some of it for its own."""
     words = list(arguments)
     place = 0
@@ -110,9 +119,9 @@ def arrange(arguments):
     return words
 
 
-def program_of(options):
+def program_of(options: argparse.Namespace) -> list[str]:
     """The arguments for python."""
-    words = options.script[1:] if options.script[:1] == ["--"] else options.script
+    words: list[str] = options.script[1:] if options.script[:1] == ["--"] else options.script
     if not words:
         raise Failure("no program: give a script, -m MODULE or -c CODE")
     if words in (["-m"], ["-c"]):
@@ -120,7 +129,7 @@ def program_of(options):
     return words
 
 
-def own_options():
+def own_options() -> list[str]:
     """The interpreter's own options in this process's command line."""
     *before, last = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv) + 1]
     if last == "heapledger" and before and re.fullmatch("-[^-]*m", before[-1]):
@@ -129,7 +138,7 @@ def own_options():
     return before if module is None or module[1] == "-" else [*before, module[1]]
 
 
-def file_template(text):
+def file_template(text: str) -> str:
     """The absolute path, in which only %p and %% are left to replace."""
     known = {"%%": "%%", "%h": literally(os.uname().nodename), "%t": time.strftime("%Y%m%d-%H%M%S")}
     known["%r"] = str(os.getpid())
@@ -140,10 +149,10 @@ def file_template(text):
         except FileNotFoundError:
             raise Failure("the current folder no longer exists: give -o an absolute path") from None
     path = os.path.normpath(path)
-    folder, name = (part.split("%%") for part in os.path.split(path))
-    if any("%p" in piece for piece in folder):
+    folders, name = (part.split("%%") for part in os.path.split(path))
+    if any("%p" in piece for piece in folders):
         raise Failure(f"{text}: %p can be in the name of the file, not in the folder's")
-    folder = "%".join(folder)
+    folder = "%".join(folders)
     if not os.path.isdir(folder):
         raise Failure(f"there is no folder {folder}")
     if not os.access(folder, os.W_OK):
@@ -153,11 +162,11 @@ def file_template(text):
     return path
 
 
-def literally(text):
+def literally(text: str) -> str:
     return text.replace("%", "%%")
 
 
-def preload_library():
+def preload_library() -> str:
     path = os.path.join(os.path.dirname(os.path.realpath(heapledger.__file__)), "_preload.so")
     if not os.path.isfile(path):
         raise Failure(f"{path} is missing")
@@ -166,7 +175,7 @@ def preload_library():
     return path
 
 
-def environment(options):
+def environment(options: argparse.Namespace) -> dict[str, str]:
     """The environment of the program. Which options there are is said in src/run/run.h."""
     both = options.peak == options.exit
     moments = "l" * (options.exit or both) + "p" * (options.peak or both)
@@ -182,7 +191,7 @@ def environment(options):
     }
 
 
-def is_there(program):
+def is_there(program: list[str]) -> bool:
     """Whether python will find the program: if not, it says so itself, and there is nothing to trace."""
     word = program[0]
     if word.startswith("-m"):
@@ -198,7 +207,7 @@ def is_there(program):
     return word.startswith("-") or os.path.exists(word)
 
 
-def meant(word):
+def meant(word: str) -> str | None:
     """What the user may have meant by a script that does not exist, or None."""
     if word.isidentifier() and importlib.util.find_spec(word) is not None:
         return f"-m {word}"
@@ -210,9 +219,9 @@ def meant(word):
     return None
 
 
-def run(options):
+def run(options: argparse.Namespace) -> NoReturn:
     program = program_of(options)
-    variables = environment(options)
+    variables: Mapping[str, str] = environment(options)
     if not is_there(program):
         hint = None if program[0].startswith("-") else meant(program[0])
         if hint is not None:

@@ -4,23 +4,29 @@ heapledger top --by traceback and diff --by traceback print the numbers of trace
 enough. A traceback has the same number in all files.
 """
 
+from __future__ import annotations
+
 from heapledger.command import Failure, _inputs, _names, _sources, _table, _text
 from heapledger.command._tree import CallTree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
 
 EXAMPLE = """\
   heapledger top app.hlsnap --by traceback
   heapledger show app.hlsnap 3f9c01ab22"""
 
 
-def add_arguments(parser):
+def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="an .hlsnap file, or a pickle of tracemalloc")
     parser.add_argument("traceback", metavar="TRACEBACK-ID", help="the number of the traceback")
     parser.add_argument("--json", action="store_true", help="write JSON")
 
 
-def find(tree, wanted):
+def find(tree: CallTree, wanted: str) -> dict[str, list[int]]:
     """{id: [node, ...]} of tracebacks whose ids begin like this. Those that differ only in function names are one."""
-    found = {}
+    found: dict[str, list[int]] = {}
     for node, (number, *counts) in enumerate(zip(_names.Ids().of_tree(tree), *tree.own_counts, strict=True)):
         if any(counts):
             text = _names.Ids.text(number)
@@ -29,7 +35,7 @@ def find(tree, wanted):
     return found
 
 
-def run(options):
+def run(options: Namespace) -> int:
     wanted = options.traceback.lower()
     capture = _inputs.load([options.file])
     moments = capture.moments

@@ -3,21 +3,30 @@
 The exit status is 0 if it is enabled, and 1 if not.
 """
 
+from __future__ import annotations
+
+import importlib
 import os
 import platform
 import sys
 
+from heapledger._site import folder, starts_programs
 from heapledger.command import Failure, _environment
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Callable
 
 EXAMPLE = """\
   heapledger status || heapledger enable"""
 
 
-def add_arguments(parser):
+def add_arguments(parser: ArgumentParser) -> None:
     pass
 
 
-def describe(tracer, value, parse):
+def describe(tracer: str, value: str | None, parse: Callable[[str], tuple[int, bool]]) -> str:
     """What a variable that holds a number of frames does to a program that starts now."""
     if not value:
         return "not set" if value is None else "empty: no effect"
@@ -30,17 +39,17 @@ def describe(tracer, value, parse):
     return f"{value}: {tracer} starts with {frames} frame{'s' * (frames != 1)}{', and for numbers' * numbers}"
 
 
-def run(options):
+def run(options: Namespace) -> int:
     try:
-        import _heapledger_start as start
+        start = importlib.import_module("_heapledger_start")  # beside the package, not in it
     except ModuleNotFoundError:
         reason = "HEAPLEDGER has no effect, and no program can be enabled"
-        raise Failure(f"{_environment.folder()} has the package without _heapledger_start.py: {reason}") from None
+        raise Failure(f"{folder()} has the package without _heapledger_start.py: {reason}") from None
     enabled = _environment.is_enabled()
     print(f"tracemalloc means {'heapledger' if enabled else 'the standard library' + chr(39) + 's module'}")
-    print(f"  folder             {_environment.folder()}")
+    print(f"  folder             {folder()}")
     print(f"  interpreter        {sys.executable} ({platform.python_implementation()} {platform.python_version()})")
-    if _environment.starts_programs():
+    if starts_programs():
         print(f"  HEAPLEDGER         {describe('heapledger', os.environ.get('HEAPLEDGER'), start.parse)}")
     else:
         print("  HEAPLEDGER         no effect: heapledger.pth is not in a folder that the interpreter reads")

@@ -6,11 +6,23 @@ allocators keep for later, and heapledger's tables. The last table says how much
 taken.
 """
 
+from __future__ import annotations
+
 import os
 import time
 
 from heapledger.command import _fix, _folding, _groups, _inputs, _kinds, _names, _resident, _table, _text
 from heapledger.command._resident import number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from heapledger import Capture
+    from heapledger._types import Metadata, Moment, Resident
+    from heapledger.command._groups import Group
+
+    _Totals = dict[Moment, dict[str, int]]
 
 EXAMPLE = """\
   heapledger summary app.hlsnap
@@ -20,12 +32,12 @@ PACKAGES = 5
 MUCH_HIGHER = 1.5
 
 
-def add_arguments(parser):
+def add_arguments(parser: ArgumentParser) -> None:
     _inputs.add_files(parser)
     parser.add_argument("--json", action="store_true", help="write JSON")
 
 
-def moments(capture):
+def moments(capture: Capture) -> _Totals:
     """{moment: {"size": ..., "count": ...}}"""
     found = {}
     for name in capture.moments:
@@ -34,7 +46,7 @@ def moments(capture):
     return found
 
 
-def describe_process(metadata):
+def describe_process(metadata: Metadata) -> str:
     """One line about the process of the snapshot; empty if the file does not say it."""
     said = []
     command = metadata.get("command")
@@ -53,14 +65,14 @@ def describe_process(metadata):
     return ", ".join(said)
 
 
-def moments_to_fix(totals):
+def moments_to_fix(totals: _Totals) -> list[Moment]:
     """The first moment, and the peak if it was much higher."""
     first = next(iter(totals))
     is_higher = first == "live" and "peak" in totals and totals["peak"]["size"] > MUCH_HIGHER * totals["live"]["size"]
     return [first, "peak"] if is_higher else [first]
 
 
-def show_moments(totals):
+def show_moments(totals: _Totals) -> None:
     meanings = {
         "live": "alive when the snapshot was taken",
         "peak": "alive at the peak",
@@ -74,13 +86,13 @@ def show_moments(totals):
     _table.show_table(columns, rows)
 
 
-def show_packages(shown, size):
+def show_packages(shown: list[Group], size: int) -> None:
     columns = [_table.Column("size", "bold"), _table.Column("share"), _table.Column("package", right=False)]
     rows = [[_text.size(one.size), _text.share(one.size, size), _names.label("package", one.key)] for one in shown]
     _table.show_table(columns, rows)
 
 
-def show_resident(memory, several):
+def show_resident(memory: Resident, several: bool) -> None:
     columns = [_table.Column("size", "bold"), _table.Column("share"), _table.Column("resident memory", prose=True)]
     note = "; pages that processes share count for each" if several else ""
     rows = [[_text.size(memory["rss"]), _text.share(1, 1), f"everything that the system counts (RSS){note}"]]
@@ -91,7 +103,7 @@ def show_resident(memory, several):
     _table.show_table(columns, rows)
 
 
-def run(options):
+def run(options: Namespace) -> int:
     captures = _inputs.load_all(options.files)
     capture = _inputs.merged(captures, options.files)
     totals = moments(capture)
@@ -123,9 +135,9 @@ def run(options):
         _table.show(f"{_text.printable(os.fsdecode(filename))}{': ' * bool(said)}{said}")
     _table.show()
     show_moments(totals)
-    for one in fixes:
+    for fix in fixes:
         _table.show()
-        one.show([os.fsdecode(name) for name in options.files])
+        fix.show([os.fsdecode(name) for name in options.files])
     _table.show()
     show_packages(shown, totals[moment]["size"])
     if memory is not None:

@@ -5,7 +5,15 @@ allocated. --mine shows only lines of your own code, each with what the librarie
 Several files, such as those of many processes, are merged. Give the number of a traceback to heapledger show.
 """
 
-from heapledger.command import _arguments, _folding, _groups, _inputs, _names, _sources, _table, _text
+from __future__ import annotations
+
+from heapledger.command import Failure, _arguments, _folding, _groups, _inputs, _names, _sources, _table, _text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from heapledger._types import Key
 
 EXAMPLE = """\
   heapledger top app.hlsnap
@@ -14,7 +22,7 @@ EXAMPLE = """\
   heapledger top worker-*.hlsnap --include '*/myapp/*' --cumulative -n 30"""
 
 
-def add_view(parser):
+def add_view(parser: ArgumentParser) -> None:
     """Options that top and diff have in common."""
     parser.add_argument("--by", choices=_names.KEYS, default="line", help="what to group by (default: line)")
     parser.add_argument(
@@ -27,16 +35,16 @@ def add_view(parser):
     parser.set_defaults(fold=None)
 
 
-def check_view(options):
+def check_view(options: Namespace) -> None:
     if options.fold == "libraries" and options.by == "traceback":
-        raise _inputs.Failure("--mine cannot be used with --by traceback, which shows whole tracebacks")
+        raise Failure("--mine cannot be used with --by traceback, which shows whole tracebacks")
     if options.fold is None:
         options.fold = "nothing" if options.by == "traceback" else "imports"
     if options.cumulative and options.by == "traceback":
-        raise _inputs.Failure("--cumulative cannot be used with --by traceback: a traceback has no callees")
+        raise Failure("--cumulative cannot be used with --by traceback: a traceback has no callees")
 
 
-def add_arguments(parser):
+def add_arguments(parser: ArgumentParser) -> None:
     _inputs.add_files(parser)
     add_view(parser)
     _inputs.add_selection(parser)
@@ -45,14 +53,14 @@ def add_arguments(parser):
 class Described:
     """The last cell of a row: the name of the group, and below it source or callers."""
 
-    def __init__(self, options):
+    def __init__(self, options: Namespace) -> None:
         self._by = options.by
         self._sources = None if options.no_source else _sources.Sources()
 
-    def source(self, filename, line):
+    def source(self, filename: str, line: int) -> str:
         return self._sources.line(filename, line) if self._sources is not None else ""
 
-    def text(self, key):
+    def text(self, key: Key) -> str:
         lines = [_names.label(self._by, key)]
         if _names.is_folded(key):
             return lines[0]
@@ -66,23 +74,23 @@ class Described:
             lines += callers[:3] + ([f"  and {_text.plural(len(callers) - 3, 'frame')} more"] if callers[3:] else [])
         return "\n".join(lines)
 
-    def json(self, key):
+    def json(self, key: Key) -> dict[str, object]:
         described = _names.as_json(self._by, key)
         if self._by == "line" and self._sources is not None and not _names.is_folded(key):
             described["source"] = self.source(*key)
         return described
 
 
-def traceback_id(ids, key):
+def traceback_id(ids: _names.Ids, key: Key) -> str:
     return "" if _names.is_folded(key) else ids.of(key)
 
 
-def rest(options, number):
+def rest(options: Namespace, number: int) -> str:
     """The text about the groups that are not shown."""
     return f"; not shown: {_text.plural(number, options.by)}" if number else ""
 
 
-def run(options):
+def run(options: Namespace) -> int:
     check_view(options)
     capture, folding = _inputs.load_folded(options.files, options)
     moment, snapshot = _inputs.select(capture, options)

@@ -6,8 +6,20 @@ A call that is the only one of its caller stands below it without indentation. T
 A stack that was cut at the frame limit stands below the line that most likely called it, marked as a guess.
 """
 
+from __future__ import annotations
+
 from heapledger.command import _arguments, _folding, _groups, _inputs, _kinds, _names, _sources, _table, _text
 from heapledger.command._tree import CallTree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from heapledger import Snapshot
+    from heapledger._types import Cell, Location
+    from heapledger.command._folding import Folding
 
 EXAMPLE = """\
   heapledger tree app.hlsnap
@@ -15,7 +27,7 @@ EXAMPLE = """\
   heapledger tree app.hlsnap --peak --threshold 0.5 --depth 40"""
 
 
-def add_arguments(parser):
+def add_arguments(parser: ArgumentParser) -> None:
     _inputs.add_files(parser)
     parser.add_argument(
         "--threshold",
@@ -38,28 +50,32 @@ class Frame:
 
     __slots__ = ("count", "location", "nodes", "size")
 
-    def __init__(self, location, nodes, size, count):
-        self.location = location  # (file, line, function), None for the root; a text for what is folded
-        self.nodes = nodes
-        self.size = size
-        self.count = count
+    def __init__(self, location: Location | str | None, nodes: Sequence[int], size: int, count: int) -> None:
+        self.location: Location | str | None = (
+            location  # (file, line, function), None for the root; a text for what is folded
+        )
+        self.nodes: Sequence[int] = nodes
+        self.size: int = size
+        self.count: int = count
 
 
 class View:
     """The tree to show. What is below the threshold or too deep is folded."""
 
-    def __init__(self, snapshot, options, folding):
+    def __init__(self, snapshot: Snapshot, options: Namespace, folding: Folding) -> None:
         rest, imports = folding.parts(snapshot)
         self._tree = CallTree([rest], joined=True)
         self._hidden = [False, *[folding.hides(filename) for filename, _, _ in self._tree.locations]]
         self._sizes, self._counts = self._tree.sizes[0], self._tree.counts[0]
-        self.imports = Frame(_names.IMPORTS[0], (), *(_groups.total(imports) if imports is not None else (0, 0)))
-        self.root = Frame(None, (0,), self._sizes[0] + self.imports.size, self._counts[0] + self.imports.count)
-        self.least = self.root.size * options.threshold / 100
+        size, count = _groups.total(imports) if imports is not None else (0, 0)
+        self.imports: Frame = Frame(_names.IMPORTS[0], (), size, count)
+        self.root: Frame = Frame(None, (0,), self._sizes[0] + size, self._counts[0] + count)
+        self.least: float = self.root.size * options.threshold / 100
         self._depth = options.depth
 
-    def _calls(self, frame):
-        found, waiting = {}, list(frame.nodes)
+    def _calls(self, frame: Frame) -> Iterator[Frame]:
+        found: dict[int, list[int]] = {}
+        waiting = list(frame.nodes)
         while waiting:
             for node in self._tree.children(waiting.pop()):
                 place = self._tree.place(node)
@@ -73,7 +89,7 @@ class View:
             size, count = (sum(sums[node] for node in nodes) for sums in (self._sizes, self._counts))
             yield Frame(self._tree.location(nodes[0]), nodes, size, count)
 
-    def below(self, frame, depth):
+    def below(self, frame: Frame, depth: int) -> tuple[list[Frame], tuple[int, int, int]]:
         """(frames to show, the greatest first and imports last; number, size and count of those to fold)"""
         frames = list(self._calls(frame))
         if frame is self.root and self.imports.count:
@@ -88,7 +104,7 @@ class View:
         return kept, (number, size, count)
 
 
-def lines(view):
+def lines(view: View) -> Iterator[tuple[Frame, str]]:
     """(frame, guide before it) in the order of the picture."""
     waiting = [(view.root, 0, "", "")]
     while waiting:
@@ -109,14 +125,14 @@ def lines(view):
             )
 
 
-def show(view, options):
+def show(view: View, options: Namespace) -> None:
     sources = _sources.Sources()
-    rows = []
+    rows: list[list[Cell]] = []
     for frame, guide in lines(view):
         style, text = "", describe(frame.location)
         if isinstance(frame.location, str):
             style = "dim"
-        elif options.source and frame is not view.root:
+        elif options.source and frame.location is not None:
             source = sources.line(*frame.location[:2])
             text += f"    {source}" if source else ""
         share, size, count = _text.share(frame.size, view.root.size), _text.size(frame.size), _text.count(frame.count)
@@ -125,27 +141,27 @@ def show(view, options):
     _table.show_table([*columns, _table.Column("call", right=False)], rows)
 
 
-def describe(location):
+def describe(location: Location | str | None) -> str:
     if location is None:
         return "all"
     if isinstance(location, str):
         return location
     filename, line, function = location
     where = _names.place_label(filename, line)
-    if filename == _kinds.CUT:
+    if filename == _kinds.CUT and function:
         return function
     return f"{_names.function_label(function)}  {where}" if function else where
 
 
-def as_json(view):
+def as_json(view: View) -> dict[str, Any]:
     """Nested objects, built from the bottom: deep trees need no deep recursion here."""
-    made = {}
+    made: dict[tuple[int, ...], dict[str, Any]] = {}
     for frame, depth in reversed(list(walk(view))):
         shown, (number, size, count) = view.below(frame, depth)
-        one = {"size": frame.size, "count": frame.count}
+        one: dict[str, Any] = {"size": frame.size, "count": frame.count}
         if isinstance(frame.location, str):
             one = {"imports": True, **one}
-        elif frame is not view.root:
+        elif frame.location is not None:
             one = {**_names.frame_as_json(frame.location), **one}
         one["children"] = [made.pop(key_of(child)) for child in shown]
         if number:
@@ -154,11 +170,11 @@ def as_json(view):
     return made[key_of(view.root)]
 
 
-def key_of(frame):
+def key_of(frame: Frame) -> tuple[int, ...]:
     return tuple(frame.nodes)
 
 
-def walk(view):
+def walk(view: View) -> Iterator[tuple[Frame, int]]:
     waiting = [(view.root, 0)]
     while waiting:
         frame, depth = waiting.pop()
@@ -166,7 +182,7 @@ def walk(view):
         waiting += [(child, depth + 1) for child in view.below(frame, depth)[0]]
 
 
-def run(options):
+def run(options: Namespace) -> int:
     capture, folding = _inputs.load_folded(options.files, options)
     moment, snapshot = _inputs.select(capture, options)
     view = View(snapshot, options, folding)

@@ -7,6 +7,8 @@ Garbage is collected before and after. Workers of pytest-xdist measure and compa
 controller, which lists them and writes the baseline.
 """
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import inspect
@@ -18,17 +20,27 @@ from heapledger.command._text import size as format_size
 from heapledger.pytest_plugin._baseline import NUMBERS, Baseline
 from heapledger.pytest_plugin._doctests import compiled_unseen
 from heapledger.pytest_plugin._lines import excess, table
-from heapledger.pytest_plugin._markers import read_marker
+from heapledger.pytest_plugin._markers import read_limit_leaks, read_limit_memory
 from heapledger.pytest_plugin._measure import Ask, Doubts, Measurement, measure, measure_async
 from heapledger.pytest_plugin._ranks import Ranks
 from heapledger.pytest_plugin._repeats import run, runs_of
 from heapledger.pytest_plugin._threads import WHOLE_STACKS
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Sequence
+    from typing import Any, TypeGuard
+
+    from heapledger import Statistic, StatisticDiff
+    from heapledger.pytest_plugin._markers import Leaks, Memory
+
+    _Offence = tuple[str, Sequence[Statistic | StatisticDiff]]
+
 
 class Plugin:
     """Registered by `load` in _heapledger_pytest.py. `left`: markers that another plugin handles, or ()."""
 
-    def __init__(self, config, left):
+    def __init__(self, config: pytest.Config, left: Sequence[str]) -> None:
         option = config.option
         self._config = config
         self._left = left
@@ -38,21 +50,21 @@ class Plugin:
         self._warmup = option.heapledger_warmup
         self._is_worker = hasattr(config, "workerinput")
         self._ranks = Ranks(self._top if option.heapledger else 0)
-        self._results = {}  # nodeid -> numbers, in the order of the reports
-        self._baseline = None
+        self._results: dict[str, dict[str, int]] = {}  # nodeid -> numbers, in the order of the reports
+        self._baseline: Baseline | None = None
         if option.heapledger_baseline:
             path = config.invocation_params.dir / option.heapledger_baseline
             self._baseline = Baseline(path, option.heapledger_tolerance, option.heapledger_update)
 
     # Measuring
 
-    def _rules(self, item):
+    def _rules(self, item: pytest.Item) -> tuple[Memory | None, Leaks | None]:
         """The limits in the test's markers: (Memory or None, Leaks or None)."""
         if self._left:
             return None, None
-        return read_marker(item, "limit_memory"), read_marker(item, "limit_leaks")
+        return read_limit_memory(item), read_limit_leaks(item)
 
-    def _ask(self, item, memory, leaks):
+    def _ask(self, item: pytest.Item, memory: Memory | None, leaks: Leaks | None) -> Ask:
         rules = [rule for rule in (memory, leaks) if rule is not None]
         whole_stacks = any(rule.needs_whole_stacks for rule in rules)
         return Ask(
@@ -63,23 +75,24 @@ class Plugin:
             own_thread=self._baseline is not None or any(rule.current_thread_only for rule in rules),
         )
 
-    def _doubts(self, item, leaks):
+    def _doubts(self, item: pytest.Item, leaks: Leaks | None) -> Doubts:
         """Examine closely what seems to be left behind if a verdict depends on it, or if it will be listed."""
         doubts = [self._ranks.doubts()]
         if leaks is not None:
             doubts.append(Doubts(leaks.size))
-        if runs_of(item) is not None:
-            doubts.append(Doubts(self._baseline.doubtful(item.nodeid, runs_of(item))))
+        runs = runs_of(item)
+        if self._baseline is not None and runs is not None:
+            doubts.append(Doubts(self._baseline.doubtful(item.nodeid, runs)))
         return functools.reduce(Doubts.or_else, doubts)
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item, nextitem):
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
         if self._baseline is None or chooses_its_data(item):
             return None
         return run(item, nextitem, 1 + self._config.option.heapledger_repeats)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_pyfunc_call(self, pyfuncitem):
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, object, object]:
         if any(pyfuncitem.get_closest_marker(name) for name in self._left):
             return (yield)  # memray would count the memory and the address space that we use
         memory, leaks = self._rules(pyfuncitem)
@@ -92,7 +105,7 @@ class Plugin:
         return result
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_call(self, item):
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
         """Tests that pytest does not call itself: unittest's and doctests."""
         plain = isinstance(item, pytest.Function) and type(item).__name__ != "TestCaseFunction"
         if plain:
@@ -103,7 +116,7 @@ class Plugin:
         if memory is None and not self._all:
             return (yield)
         measurement = Measurement(self._ask(item, memory, None))
-        with (_function_measured if _is_method(item) else _run_measured)(item, measurement):
+        with _function_measured(item, measurement) if _is_method(item) else _run_measured(measurement):
             result = yield
         if measurement.has_begun():  # a method is not called if it is skipped, or if its set-up fails
             self._judge(item, measurement, memory, None)
@@ -111,7 +124,7 @@ class Plugin:
 
     # Judging
 
-    def _judge(self, item, measurement, memory, leaks):
+    def _judge(self, item: pytest.Item, measurement: Measurement, memory: Memory | None, leaks: Leaks | None) -> None:
         runs = runs_of(item)
         if not measurement.is_known():
             if memory is not None or leaks is not None or runs is not None:
@@ -120,51 +133,53 @@ class Plugin:
         numbers = measurement.numbers(own=False)
         item.stash[NUMBERS_OF_ITEM] = numbers
         self._ranks.add(numbers)
-        offences = []
+        offences: list[_Offence] = []
         if memory is not None:
             offences += _memory_offences(measurement, memory)
         if leaks is not None:
             offences += _leaks_offences(measurement, leaks)
-        if runs is not None and not offences:
+        if self._baseline is not None and runs is not None and not offences:
             runs.add(measurement)
             offences = self._baseline.offences(item.nodeid, runs, measurement)
         if offences:
             pytest.fail("\n\n".join(self._explain(item, *offence) for offence in offences), pytrace=False)
 
-    def _explain(self, item, sentence, statistics):
+    def _explain(self, item: pytest.Item, sentence: str, statistics: Sequence[Statistic | StatisticDiff]) -> str:
         rows = table(excess(statistics, item.path), self._top, self._config.invocation_params.dir)
         return f"heapledger: {sentence}\n{rows}"
 
     # Reporting
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self, item, call):
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
         numbers = item.stash.get(NUMBERS_OF_ITEM, None)
         if report.when == "call" and numbers is not None:
-            report.heapledger = numbers  # a plain dict, which pytest-xdist carries to the controller
+            vars(report)["heapledger"] = numbers  # a plain dict, which pytest-xdist carries to the controller
             del item.stash[NUMBERS_OF_ITEM]  # in the next run, reports of subtests come first
             runs = runs_of(item)
             if runs is not None:
-                report.heapledger_runs = runs.as_dict()
+                vars(report)["heapledger_runs"] = runs.as_dict()
         return report
 
-    def pytest_runtest_logreport(self, report):
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         numbers = getattr(report, "heapledger", None)
         if numbers is None:
             return
         self._results[report.nodeid] = numbers
         runs = getattr(report, "heapledger_runs", None)
-        if runs is not None:
+        if self._baseline is not None and runs is not None:
             self._baseline.note(report.nodeid, runs, report.passed)
 
-    def pytest_sessionfinish(self, session):
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if self._baseline is None or self._is_worker or self._baseline.write():
             return
         if session.exitstatus == pytest.ExitCode.OK:  # half of the work is not done
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def pytest_terminal_summary(self, terminalreporter):
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if not self._all or not self._results:
             return
         terminalreporter.section("heapledger")
@@ -175,7 +190,7 @@ class Plugin:
             for text in self._baseline.summary():
                 terminalreporter.line(text)
 
-    def _list(self, reporter, title, by):
+    def _list(self, reporter: pytest.TerminalReporter, title: str, by: str) -> None:
         ranked = sorted(self._results.items(), key=lambda result: (-result[1][by], result[0]))
         ranked = [result for result in ranked[: self._top] if result[1][by] > 0]
         reporter.line(f"{title}:" if ranked else f"{title}: nothing")
@@ -188,23 +203,23 @@ class Plugin:
             )
 
 
-NUMBERS_OF_ITEM = pytest.StashKey()
+NUMBERS_OF_ITEM = pytest.StashKey[dict[str, int]]()
 
 
 @contextlib.contextmanager
-def _function_measured(item, measurement):
+def _function_measured(item: pytest.Function, measurement: Measurement) -> Iterator[None]:
     """In the block, the test function is replaced by one that measures it."""
     function = item.obj
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
-        async def measured(*args, **kwargs):
+        async def measured(*args: Any, **kwargs: Any) -> Any:
             return await measure_async(measurement, function, args, kwargs)
 
     else:
 
         @functools.wraps(function)
-        def measured(*args, **kwargs):
+        def measured(*args: Any, **kwargs: Any) -> Any:
             return measure(measurement, function, args, kwargs)
 
     item.obj = measured
@@ -215,7 +230,7 @@ def _function_measured(item, measurement):
 
 
 @contextlib.contextmanager
-def _run_measured(item, measurement):
+def _run_measured(measurement: Measurement) -> Iterator[None]:
     """Measure the test together with the code that runs it."""
     with compiled_unseen():
         measurement.begin()
@@ -225,17 +240,17 @@ def _run_measured(item, measurement):
             measurement.end()
 
 
-def _is_method(item):
+def _is_method(item: pytest.Item) -> TypeGuard[pytest.Function]:
     """Whether it is a test of unittest that ends when its method returns. Tests with an event loop do not."""
     return getattr(type(getattr(item, "instance", None)), "run", None) is unittest.TestCase.run
 
 
-def chooses_its_data(item):
+def chooses_its_data(item: pytest.Item) -> bool:
     """Tests of hypothesis choose other data in each run, so they have no budget."""
     return getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
 
 
-def _memory_offences(measurement, memory):
+def _memory_offences(measurement: Measurement, memory: Memory) -> list[_Offence]:
     peak = measurement.numbers(memory.current_thread_only)["peak"]
     if peak <= memory.size:
         return []
@@ -243,7 +258,7 @@ def _memory_offences(measurement, memory):
     return [(sentence, measurement.growth_at_peak(memory.current_thread_only))]
 
 
-def _leaks_offences(measurement, leaks):
+def _leaks_offences(measurement: Measurement, leaks: Leaks) -> list[_Offence]:
     """Only what every round leaves behind is a leak. A cache that grows now and then is not."""
     left = [leaks.select(statistics) for statistics in measurement.leaked(leaks.current_thread_only, leaks.filters)]
     sizes = [sum(statistic.size for statistic in statistics) for statistics in left]

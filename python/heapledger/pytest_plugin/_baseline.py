@@ -7,6 +7,8 @@ JSON, sorted, one line for each test, so that a change shows in a diff:
 Numbers differ between versions of the interpreter, so each version has its own section.
 """
 
+from __future__ import annotations
+
 import json
 import math
 import sys
@@ -15,6 +17,19 @@ import pytest
 from heapledger import _files
 from heapledger.command._text import plural
 from heapledger.pytest_plugin._lines import line_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from typing import Any
+
+    from heapledger import Statistic, StatisticDiff
+    from heapledger.pytest_plugin._measure import Measurement
+    from heapledger.pytest_plugin._repeats import Runs
+
+    _Numbers = dict[str, int]
+    _Statistics = Sequence[Statistic | StatisticDiff]
 
 NUMBERS = ("peak", "allocated", "blocks", "leaked", "leaked_blocks")
 _NAMES = {
@@ -36,11 +51,11 @@ _MARK = "heapledger baseline"
 _INTERPRETER = "%s-%d.%d" % (sys.implementation.name, *sys.version_info[:2])
 
 
-def _is_entry(entry):
+def _is_entry(entry: object) -> bool:
     return isinstance(entry, dict) and all(type(entry.get(name)) is int for name in NUMBERS)
 
 
-def _lines(measurement, runs, exceeded):
+def _lines(measurement: Measurement, runs: Runs, exceeded: dict[str, str]) -> _Statistics:
     """The statistics that explain most. Those of what is left behind come first, because they are fewest."""
     if exceeded.keys() & set(_LEFT_BEHIND):
         return [one for one in measurement.leaked(own=True)[-1] if line_of(one) in runs.left]
@@ -52,19 +67,19 @@ def _lines(measurement, runs, exceeded):
 class Baseline:
     """The budgets of this interpreter's version."""
 
-    def __init__(self, path, tolerance, update):
+    def __init__(self, path: Path, tolerance: float | None, update: bool) -> None:
         """`tolerance`: allowed excess in percent, instead of the default; None: the default."""
         self._path = path
         self._slack = _SLACK if tolerance is None else dict.fromkeys(NUMBERS, (tolerance, 0))
         self._update = update
         self._file = self._read()
         self._budgets = self._file.setdefault(_INTERPRETER, {})
-        self._measured = {}  # of tests that have passed
-        self._compared = set()  # with their budgets, whether they have passed or not
-        self._unrepeatable = []
+        self._measured: dict[str, _Numbers] = {}  # of tests that have passed
+        self._compared: set[str] = set()  # with their budgets, whether they have passed or not
+        self._unrepeatable: list[str] = []
         self._patience = _PATIENCE
 
-    def _read(self):
+    def _read(self) -> dict[str, Any]:
         try:
             content = json.loads(self._path.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -80,22 +95,22 @@ class Baseline:
                 raise pytest.UsageError(f"{self._path}: is damaged")
         return content
 
-    def _budget(self, nodeid):
+    def _budget(self, nodeid: str) -> _Numbers | None:
         """What the test is compared with, or None."""
         return None if self._update else self._budgets.get(nodeid)
 
-    def _allowed(self, name, budget):
+    def _allowed(self, name: str, budget: int) -> float:
         percent, more = self._slack[name]
         return budget * (1 + percent / 100) + more
 
-    def doubtful(self, nodeid, runs):
+    def doubtful(self, nodeid: str, runs: Runs) -> float:
         """What a run may leave behind without a closer look. Later runs always get one."""
         if not runs.is_first or runs.is_last:
             return 0
         budget = self._budget(nodeid)
         return math.inf if budget is None else budget["leaked"]
 
-    def _exceeded(self, budget, runs):
+    def _exceeded(self, budget: _Numbers, runs: Runs) -> dict[str, str]:
         """{name: sentence}, the most telling number first."""
         least = runs.least
         beside_threads = runs.had_other_threads or _OTHER_THREADS in budget
@@ -105,7 +120,7 @@ class Baseline:
             if least[name] > self._allowed(name, budget[name])
         }
 
-    def _wait(self, budget, runs, measurement):
+    def _wait(self, budget: _Numbers, runs: Runs, measurement: Measurement) -> dict[str, str]:
         """What is still exceeded after other threads had time to finish their work for the test."""
         exceeded = self._exceeded(budget, runs)
         if self._patience == 0 or len(sys._current_frames()) == 1 or exceeded.keys() - set(_LEFT_BEHIND):
@@ -115,7 +130,7 @@ class Baseline:
         self._patience -= bool(exceeded)
         return exceeded
 
-    def offences(self, nodeid, runs, measurement):
+    def offences(self, nodeid: str, runs: Runs, measurement: Measurement) -> list[tuple[str, _Statistics]]:
         """[(sentence, statistics)]: at most one, and only if no further run could show that the test needs less."""
         budget = self._budget(nodeid)
         if budget is None:
@@ -130,7 +145,7 @@ class Baseline:
         runs.exceeds = True
         return [("\n  ".join(exceeded.values()), _lines(measurement, runs, exceeded))]
 
-    def note(self, nodeid, runs, passed):
+    def note(self, nodeid: str, runs: dict[str, Any], passed: bool) -> None:
         """Take the numbers of a test that was measured here or in a worker, from Runs.as_dict."""
         if not runs["is repeatable"]:
             self._unrepeatable.append(nodeid)
@@ -141,7 +156,7 @@ class Baseline:
             threads = {_OTHER_THREADS: True} if runs["had other threads"] else {}
             self._measured[nodeid] = {**runs["numbers"], **threads}
 
-    def _changes(self):
+    def _changes(self) -> dict[str, _Numbers]:
         return {
             nodeid: numbers
             for nodeid, numbers in self._measured.items()
@@ -149,7 +164,7 @@ class Baseline:
             if self._budgets.get(nodeid) != numbers
         }
 
-    def write(self):
+    def write(self) -> bool:
         """False: the file could not be written, and the summary says why."""
         changes = self._changes()
         self._summary = self._summarize(changes)
@@ -164,7 +179,7 @@ class Baseline:
             return False
         return True
 
-    def _format(self):
+    def _format(self) -> str:
         """Like json.dumps, but with each test on one line."""
         sections = [f"{json.dumps(_MARK)}: 1"]
         for name in sorted(set(self._file) - {_MARK}):
@@ -173,7 +188,7 @@ class Baseline:
             sections.append(f"{json.dumps(name)}: {{\n{lines}\n  }}")
         return "{\n  " + ",\n  ".join(sections) + "\n}\n"
 
-    def _summarize(self, changes):
+    def _summarize(self, changes: dict[str, _Numbers]) -> list[str]:
         added = sum(nodeid not in self._budgets for nodeid in changes)
         lower = sum(
             nodeid in self._budgets
@@ -190,5 +205,5 @@ class Baseline:
             texts += [f"  {nodeid}" for nodeid in self._unrepeatable]
         return texts
 
-    def summary(self):
+    def summary(self) -> list[str]:
         return self._summary

@@ -5,31 +5,40 @@ to the example, and differs between processes: the compiler makes ints of addres
 2**30, and the heap of a process begins at a random address.
 """
 
+from __future__ import annotations
+
 import builtins
 import contextlib
 import doctest
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    import pytest
+
 
 @contextlib.contextmanager
-def compiled_unseen():
+def compiled_unseen() -> Iterator[None]:
     """In the block, doctest finds a function `compile` in its own module, before the builtin one."""
 
-    def compile(*args, **kwargs):
+    def compile(*args: Any, **kwargs: Any) -> Any:
         return builtins.compile(*args, **kwargs)  # in a frame of ours
 
-    doctest.compile = compile
+    vars(doctest)["compile"] = compile
     try:
         yield
     finally:
-        del doctest.compile
+        del vars(doctest)["compile"]
 
 
-def keep_globals(item):
+def keep_globals(item: pytest.Item) -> Callable[[], None]:
     """A function that restores the names a doctest began with. doctest removes them at the end."""
     test = getattr(item, "dtest", None)
     names = {} if test is None else dict(test.globs)
 
-    def give_back():
+    def give_back() -> None:
         if test is not None:
             test.globs.update(names)
 

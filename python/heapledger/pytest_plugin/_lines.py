@@ -1,30 +1,42 @@
 """The lines responsible, as a table with their source."""
 
+from __future__ import annotations
+
 import linecache
 import os.path
 
 from heapledger.command._text import plural
 from heapledger.command._text import size as format_size
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from os import PathLike
 
-def line_of(statistic):
+    from heapledger import Statistic, StatisticDiff
+    from heapledger._types import FrameTuple
+
+    _Excess = dict[tuple[FrameTuple, FrameTuple | None], list[int]]
+
+
+def line_of(statistic: Statistic) -> FrameTuple:
     """The line that allocated."""
     newest = statistic.traceback[-1]
     return newest.filename, newest.lineno
 
 
-def by_line(statistics):
+def by_line(statistics: Iterable[Statistic]) -> dict[FrameTuple, tuple[int, int]]:
     """{line: (bytes, blocks)}"""
-    sums = {}
+    sums: dict[FrameTuple, tuple[int, int]] = {}
     for statistic in statistics:
         size, count = sums.get(line_of(statistic), (0, 0))
         sums[line_of(statistic)] = size + statistic.size, count + statistic.count
     return sums
 
 
-def excess(statistics, test_path):
+def excess(statistics: Iterable[Statistic | StatisticDiff], test_path: PathLike[str]) -> _Excess:
     """{(line that allocates, line of the test that led there or None): [bytes, blocks]}, growth only."""
-    lines = {}
+    lines: _Excess = {}
     for statistic in statistics:
         size = getattr(statistic, "size_diff", statistic.size)
         count = getattr(statistic, "count_diff", statistic.count)
@@ -40,13 +52,13 @@ def excess(statistics, test_path):
     return lines
 
 
-def _place(line, folder):
+def _place(line: FrameTuple, folder: PathLike[str]) -> str:
     name, number = line
     relative = os.path.relpath(name, folder) if os.path.isabs(name) else name
     return f"{name if relative.startswith('..') else relative}:{number}"
 
 
-def table(lines, most, folder):
+def table(lines: _Excess, most: int, folder: PathLike[str]) -> str:
     """The table as text, largest first."""
     ranked = sorted(lines.items(), key=lambda line: (-line[1][0], line[0][0], line[0][1] or ()))
     rows = [f"{'bytes':>14} {'blocks':>9}  line"]

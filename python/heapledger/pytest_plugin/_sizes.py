@@ -1,5 +1,7 @@
 """Sizes as people write them: "24 MB" is 24,000,000 bytes, "24 MiB" is 25,165,824."""
 
+from __future__ import annotations
+
 import re
 
 _UNITS = {"": 1, "B": 1}
@@ -9,7 +11,7 @@ for _power, _letter in enumerate("KMGT", 1):
 _SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zA-Z]*)\s*")
 
 
-def parse_size(size):
+def parse_size(size: object) -> int:
     """The bytes. ValueError if it is not a size."""
     if isinstance(size, int) and not isinstance(size, bool) and size >= 0:
         return size

@@ -14,6 +14,8 @@ An array is cut into planes: the lowest bytes of all numbers first, then the nex
 they become small. Names are only in the header, so no name is ever in the page's markup.
 """
 
+from __future__ import annotations
+
 import base64
 import dataclasses
 import json
@@ -27,6 +29,17 @@ from heapledger._ledger import _call_tree
 from heapledger.command import _kinds, _resident, _sources, _text
 from heapledger.command._names import package_of
 from heapledger.report import _names
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Sequence
+    from typing import TypeVar
+
+    from heapledger import Capture, Snapshot
+    from heapledger.report._subject import Subject
+
+    _Column = tuple[array[int], ...]
+    _Value = TypeVar("_Value", bound=Hashable)
 
 _METADATA = ("command", "host", "pid", "python", "time", "peak", "rss", "lost_records")
 _CONFIDENTIAL = ("command", "host", "pid", "python")
@@ -43,7 +56,7 @@ class Options:
     sources: bool = True  # the text of lines
 
 
-def _planes(numbers):
+def _planes(numbers: array[int]) -> tuple[list[int], bytes]:
     """([length, width], bytes) of an array of unsigned numbers."""
     if sys.byteorder != "little":
         numbers = numbers[:]
@@ -58,20 +71,20 @@ def _planes(numbers):
 class Tree:
     """The call tree of some snapshots as arrays. sums[i] is (own bytes, own blocks, bytes, blocks)."""
 
-    def __init__(self, snapshots):
+    def __init__(self, snapshots: Iterable[Snapshot]) -> None:
         parents, locations, _, self.names, sums = _call_tree(tuple(snapshots), True)
         self.parents = array("I", parents)
         self.locations = array("I", locations)
-        self.sums = [tuple(array("Q", data) for data in column) for column in sums]
+        self.sums = [tuple(array("Q", data) for data in column) for column in sums if column is not None]
 
-    def depths(self):
+    def depths(self) -> array[int]:
         depths = array("I", bytes(4 * len(self.parents)))
         for node in range(1, len(depths)):
             depths[node] = depths[self.parents[node]] + 1
         return depths
 
 
-def _changes(column, before):
+def _changes(column: _Column, before: _Column | None) -> tuple[array[int], array[int], array[int]]:
     """(distances, own bytes, own blocks) of the nodes where two columns differ; before is None for the first."""
     sizes, blocks = column[:2]
     count = len(sizes)
@@ -86,11 +99,11 @@ def _changes(column, before):
     return distances, array("Q", [sizes[node] for node in changed]), array("Q", [blocks[node] for node in changed])
 
 
-def _number(table, value):
+def _number(table: dict[_Value, int], value: _Value) -> int:
     return table.setdefault(value, len(table))
 
 
-def _sources_of(tree):
+def _sources_of(tree: Tree) -> tuple[list[str], array[int]]:
     """(texts, the number of each location's text) of the lines that the locations name, if their files exist."""
     sources, texts, numbers = _sources.Sources(for_others=True), {"": 0}, array("I", [0])
     for filename, line, _ in tree.names[1:]:
@@ -98,9 +111,10 @@ def _sources_of(tree):
     return list(texts), numbers
 
 
-def _names_of(tree, options):
+def _names_of(tree: Tree, options: Options) -> tuple[dict[str, object], list[array[int]]]:
     """(header fields, arrays) for the locations, of which the first is the root."""
-    files, functions = {}, {None: 0}
+    files: dict[str, int] = {}
+    functions: dict[str | None, int] = {None: 0}
     places = [(_number(files, name[0]), name[1], _number(functions, name[2])) for name in tree.names[1:]]
     places.insert(0, (0, 0, 0))
     kinds = [_kinds.KINDS.index(options.kinds.of(name)) for name in files]
@@ -123,7 +137,7 @@ def _names_of(tree, options):
             name if not name or number in joints else pseudonyms.of("function", name)
             for number, name in enumerate(shown_functions)
         ]
-    fields = {
+    fields: dict[str, object] = {
         "files": shown_files,
         "functions": shown_functions,
         "sources": sources,
@@ -134,7 +148,7 @@ def _names_of(tree, options):
     return fields, [*(array("I", column) for column in zip(*places, strict=True)), source_numbers]
 
 
-def _describe(capture, label, confidential):
+def _describe(capture: Capture, label: str, confidential: bool) -> dict[str, object]:
     """What the page says about a capture."""
     metadata = capture.metadata
     said = {name: metadata.get(name) for name in _METADATA}
@@ -149,7 +163,7 @@ def _describe(capture, label, confidential):
     return {"label": label, **said}
 
 
-def _header(subject, tree, options):
+def _header(subject: Subject, tree: Tree, options: Options) -> tuple[dict[str, object], list[array[int]]]:
     """(fields of the header, arrays) of the tree, without columns."""
     confidential = options.confidential
     fields, names = _names_of(tree, options)
@@ -165,7 +179,7 @@ def _header(subject, tree, options):
     return fields, [tree.depths(), tree.locations, *names]
 
 
-def _pack(fields, arrays):
+def _pack(fields: dict[str, object], arrays: Sequence[array[int]]) -> bytes:
     """The run of bytes, compressed."""
     packed = [_planes(numbers) for numbers in arrays]
     fields = {**fields, "arrays": [shape for shape, _ in packed]}
@@ -176,30 +190,28 @@ def _pack(fields, arrays):
     return b"".join([*pieces, compressor.flush()])
 
 
-def encode(subject, options=None):
+def encode(subject: Subject, options: Options | None = None) -> bytes:
     """The whole subject, for a page that contains everything."""
     options = options or Options(_kinds.Kinds(subject.metadata))
     tree = Tree(subject.snapshots)
     fields, arrays = _header(subject, tree, options)
-    fields["columns"] = []
-    for index, column in enumerate(tree.sums):
-        is_whole = index % len(subject.captures) == 0
-        fields["columns"].append(is_whole)
+    are_whole = [index % len(subject.captures) == 0 for index in range(len(tree.sums))]
+    for index, (column, is_whole) in enumerate(zip(tree.sums, are_whole, strict=True)):
         arrays += _changes(column, None if is_whole else tree.sums[index - 1])
-    return _pack(fields, arrays)
+    return _pack({**fields, "columns": are_whole}, arrays)
 
 
-def encode_tree(subject, tree, options=None):
+def encode_tree(subject: Subject, tree: Tree, options: Options | None = None) -> bytes:
     """The tree for a page that asks for columns."""
     options = options or Options(_kinds.Kinds(subject.metadata))
     fields, arrays = _header(subject, tree, options)
     return _pack({**fields, "columns": []}, arrays)
 
 
-def encode_column(tree, index):
+def encode_column(tree: Tree, index: int) -> bytes:
     """One column; the columns are in the order of Subject.snapshots."""
     return _pack({"columns": [True]}, _changes(tree.sums[index], None))
 
 
-def to_text(data):
+def to_text(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")

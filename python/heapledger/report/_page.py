@@ -4,6 +4,8 @@ The page forbids itself everything except its own script and style, which it nam
 and no other script, whatever the names in the data look like. Only `open` allows it to ask its own server.
 """
 
+from __future__ import annotations
+
 import base64
 import hashlib
 import html
@@ -31,20 +33,20 @@ SCRIPTS = (
 )
 
 
-def _source(name):
+def _source(name: str) -> str:
     return importlib.resources.files("heapledger.report").joinpath("page", name).read_text("utf-8")
 
 
-def _hash(text):
+def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
-def script():
+def script() -> str:
     """All scripts as one, invisible to others."""
     return '(() => {\n"use strict";\n' + "\n".join(_source(name) for name in SCRIPTS) + "})();\n"
 
 
-def make(title, data, served=False):
+def make(title: str, data: str, served: bool = False) -> str:
     """The page's text. `data` is text without markup: base64, or nothing if a server sends the data."""
     style, code = _source("page.css"), script()
     policy = (

@@ -215,7 +215,8 @@ class Controls {
       whole = shown.reduce((sum, name) => sum + Math.max(parts[name], 0), 0);
     const bar = element("span", { class: "parts" });
     for (const name of shown) {
-      const piece = element("i", { class: `part-${name}`, title: `${header.resident[name][0]}: ${bytesText(parts[name])}` });
+      const title = `${header.resident[name][0]}: ${bytesText(parts[name])}`;
+      const piece = element("i", { class: `part-${name}`, title });
       piece.style.width = `${(100 * Math.max(parts[name], 0)) / (whole || 1)}%`;
       bar.append(piece);
     }

@@ -1,5 +1,5 @@
 // fix.js: where to begin: the lines of the program's own code that hold most, or have grown most, with all that was
-// allocated by what they called. Imports are left out. python/heapledger/command/_fix.py has the same for `heapledger summary`.
+// allocated by what they called. Imports are left out. command/_fix.py has the same for `heapledger summary`.
 
 const LINES_TO_FIX = 5;
 const FIX_TITLES = {
@@ -82,7 +82,7 @@ class Fix {
       { measure } = app.state,
       said = [];
     const text = (number) => (app.weights.difference ? changeText(number, measure) : amountText(number, measure));
-    if (count === 0) said.push(app.weights.difference ? "No line of your code has grown" : "No line of your code is there");
+    if (count === 0) said.push(`No line of your code ${app.weights.difference ? "has grown" : "is there"}`);
     if (!this.isOwn) said.push("None of these files is your own code");
     for (const [location, name] of [
       [app.names.imports, "imports"],
@@ -101,6 +101,7 @@ class Fix {
     const text = difference ? changeText : amountText;
     const counted = difference ? blocksText(blocks, true) : `${blocksText(blocks)}, ${averageText(bytes, blocks)}`;
     const place = shortFile(shownFile(names.place(location)));
+    const what = names.source(location) || names.functionName(location);
     return element(
       "li",
       {},
@@ -110,7 +111,7 @@ class Fix {
         element("b", {}, text(amounts[measure][location], measure)),
         element("span", { class: "part" }, shareText(amounts[measure][location], whole)),
         element("span", { class: "where", title: plainText(names.place(location)) }, plainText(place)),
-        element("span", { class: "what" }, element("code", {}, plainText(names.source(location) || names.functionName(location)))),
+        element("span", { class: "what" }, element("code", {}, plainText(what))),
         element("span", { class: "count" }, counted),
       ),
     );

@@ -4,7 +4,7 @@
 //   imports     what importing modules takes is one frame, and frames of the import system are hidden elsewhere
 //   libraries   and all but the program's own frames are hidden
 //
-// What a hidden frame has allocated belongs to its caller. python/heapledger/command/_folding.py has the same for the commands.
+// What a hidden frame has allocated belongs to its caller. command/_folding.py has the same for the commands.
 
 const FOLDS = [
   ["libraries", "My code"],
@@ -31,8 +31,8 @@ function findImports(tree, names) {
   return found;
 }
 
-// For each node the line of the newest frame of the program's own, names.imports, or 0: what is below a joint is charged
-// to no line above it, as that is a guess.
+// For each node the line of the newest frame of the program's own, names.imports, or 0: what is below a joint is
+// charged to no line above it, as that is a guess.
 function findOwners(tree, names) {
   const owners = new Int32Array(tree.count),
     lines = names.lines(),

@@ -23,7 +23,8 @@ class Names {
   }
   kind(location) {
     if (location === 0) return "";
-    return location === this.imports ? "importlib" : this.header.kinds[this.header.kindOfFile[this.places.file[location]]];
+    if (location === this.imports) return "importlib";
+    return this.header.kinds[this.header.kindOfFile[this.places.file[location]]];
   }
   package(location) {
     return this.header.packageOfFile[this.places.file[location]];

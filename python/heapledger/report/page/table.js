@@ -1,8 +1,8 @@
 // table.js: the same weights by function, line, file or package.
 //
 // own: allocated there; total: allocated there or by what it called, counted once where it called itself. When the
-// graph is zoomed, only stacks through the zoomed frame count. What is hidden in the graph has no row: it is its caller's
-// own, as in the graph, and imports are one row.
+// graph is zoomed, only stacks through the zoomed frame count. What is hidden in the graph has no row: it is its
+// caller's own, as in the graph, and imports are one row.
 
 const GROUPS = [
   ["function", "Functions"],
@@ -20,12 +20,12 @@ function groupLocations(names, group) {
     known = new Map();
   for (let location = 1; location < names.count; location++) {
     const file = names.file(location);
-    const [shown, name] = [shownFile(file), names.label(location)];
+    const [shown, name, called] = [shownFile(file), names.label(location), names.functionName(location)];
     const [text, label, detail] =
       names.kind(location) === "cut"
         ? [name, name, ""]
         : {
-            function: () => [`${names.functionName(location)}\n${file}`, name, names.functionName(location) ? shown : ""],
+            function: () => [`${called}\n${file}`, name, called ? shown : ""],
             line: () => [`${file}\n${names.line(location)}`, name, `${shown}:${names.line(location)}`],
             file: () => [file, shortFile(file), file],
             package: () => [names.package(location), names.package(location), KIND_NAMES[names.kind(location)]],

@@ -14,10 +14,11 @@ class Tip {
       blocks = app.amounts(frame, "blocks");
     if (app.weights.difference) {
       const one = measure === "bytes" ? bytes : blocks;
+      const change = changeText(bytes.after - bytes.before, "bytes");
       return [
         ["before", amountText(one.before, measure)],
         ["after", amountText(one.after, measure)],
-        ["change", `${changeText(bytes.after - bytes.before, "bytes")}, ${blocksText(blocks.after - blocks.before, true)}`],
+        ["change", `${change}, ${blocksText(blocks.after - blocks.before, true)}`],
       ];
     }
     const rows = [
@@ -36,7 +37,10 @@ class Tip {
   note(frame) {
     const { names, frames } = this.app;
     if (names.kind(frame.location) === "cut")
-      return "These stacks were cut at the frame limit. What is below is known; that it was called from here is a guess.";
+      return (
+        "These stacks were cut at the frame limit. " +
+        "What is below is known; that it was called from here is a guess."
+      );
     return frame === frames.imports ? "What importing modules takes. Click to see the stacks." : "";
   }
 

@@ -1,8 +1,8 @@
 // values.js: what each node weighs in the chosen view.
 //
-// own: of the stacks that end at a node. In a difference there are two sides, before and after. With changes only a stack
-// weighs what it has grown or shrunk by, so what has grown most is widest; else it weighs the larger of both sides, so
-// what vanished is seen as well as what is new. Either way widths add up.
+// own: of the stacks that end at a node. In a difference there are two sides, before and after. With changes only a
+// stack weighs what it has grown or shrunk by, so what has grown most is widest; else it weighs the larger of both
+// sides, so what vanished is seen as well as what is new. Either way widths add up.
 
 function ownValues(data, moment, capture, measure) {
   const own = new Float64Array(data.tree.count);
