@@ -3,8 +3,8 @@
 # make test-browser   the HTML report in a real browser (chromium, which is installed where possible)
 # make test-all   the last two on every supported interpreter (tools/interpreters finds or makes them)
 # make regrtest   the interpreter's own regression suite, untraced and traced, compared; SELECTION=quick|soak|all (all)
-# make test-once  what need not run on every interpreter: wheel and source distribution, documentation, recipes, linters of
-#                 workflow files and of the report's script, completion in zsh and fish
+# make test-once  what need not run on every interpreter: wheel and source distribution, documentation, recipes, linters
+#                 of workflow files and of the report's script, completion in zsh and fish
 # make docs       build the documentation into build/site
 # make bench      measure, and write bench/RESULTS.md
 # make bench-snapshots   the same for snapshots and their analyses (ten minutes)
@@ -15,8 +15,8 @@
 # make bench-commands    the same for the command line on a big snapshot, and for the report's page in chromium (a few
 #                        minutes)
 # make planted    bugs made on purpose, in a copy: each must be found by the test that is there for it
-# make soak       stress programs, fuzz targets (each for SECONDS=60), tests of the standard library with both engines on,
-#                 hostile builds in their long form, planted bugs, and half an hour of regrtest
+# make soak       stress programs, fuzz targets (each for SECONDS=60), tests of the standard library with both engines
+#                 on, hostile builds in their long form, planted bugs, and half an hour of regrtest
 # make fuzz       fuzz the reader of .hlsnap files, the filters, the line-table decoder and the ledger, each for
 #                 SECONDS=60 (needs clang)
 # make callgrind-check   compare the instruction counts of the hook path with the recorded ones (needs valgrind)
@@ -34,7 +34,8 @@ PYTHON ?= python3
 SECONDS ?= 60
 SELECTION ?= all
 with = tools/with-interpreter
-c_files = $(wildcard src/*/*.[ch] python/heapledger/include/*.h tests/core/*.[ch] tests/api/*.[ch] tests/fuzz/*.[ch] tests/stress/*.[ch] bench/*.[ch])
+c_files = $(wildcard src/*/*.[ch] python/heapledger/include/*.h tests/core/*.[ch] tests/api/*.[ch] \
+    tests/fuzz/*.[ch] tests/stress/*.[ch] bench/*.[ch])
 python_files = $(wildcard python tests bench tools/*.py)
 
 .PHONY: demo test lint test-core test-api test-all asan tsan memcheck failing fuzz bench bench-snapshots \

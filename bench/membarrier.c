@@ -1,7 +1,7 @@
 /* membarrier.c: preloaded below valgrind, which does not know membarrier(2).
  *
- * Without that call the ledger's gate stays closed (src/core/gate.h) and callgrind would count the path of the lock, which
- * hardly anybody takes. Valgrind runs one thread at a time, so a barrier between threads is there already.
+ * Without that call the ledger's gate stays closed (src/core/gate.h) and callgrind would count the path of the lock,
+ * which hardly anybody takes. Valgrind runs one thread at a time, so a barrier between threads is there already.
  */
 
 #define _GNU_SOURCE

@@ -7,8 +7,8 @@
  * Invariants: slots[0..used) are blocks of the domain `kind`; nanoseconds[i] belongs to slots[i]. Both arrays are
  * mapped and touched by reserve(), before anything is measured.
  *
- * Threading: single-threaded benchmarks under the GIL; nothing here locks. But timed() is for several threads, and keeps
- * what it needs to itself.
+ * Threading: single-threaded benchmarks under the GIL; nothing here locks. But timed() is for several threads, and
+ * keeps what it needs to itself.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -248,8 +248,8 @@ static PyObject *noop_churn(PyObject *Py_UNUSED(module), PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* timed(domain, count, has_gil): `count` calls of the allocator and as many of free, with 64 blocks of 16 to 512 bytes alive
- * at a time, each timed, as native 32-bit integers. */
+/* timed(domain, count, has_gil): `count` calls of the allocator and as many of free, with 64 blocks of 16 to 512 bytes
+ * alive at a time, each timed, as native 32-bit integers. */
 static PyObject *noop_timed(PyObject *Py_UNUSED(module), PyObject *args)
 {
     enum { ALIVE = 64 };

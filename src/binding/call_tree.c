@@ -1,7 +1,7 @@
 /* call_tree.c: _call_tree: the call tree of several snapshots (core/tree.h) as arrays that Python code can go through.
  *
- * Threading: the GIL, released while the core builds the tree. Reading a snapshot's traces may run any code; the sources
- * are held meanwhile.
+ * Threading: the GIL, released while the core builds the tree. Reading a snapshot's traces may run any code; the
+ * sources are held meanwhile.
  */
 #include "call_tree.h"
 

@@ -1,9 +1,9 @@
 /* facts.c: what is known of the process and of the moment when a snapshot is taken.
  *
- * Taking a snapshot must stay cheap, so it comes with an array of numbers, of which python/heapledger/_metadata.py makes the
- * dict when somebody asks. The array is one object of a type without a freelist: numbers and tuples would come from the
- * program's freelists, and taking them from there would change what is traced. What takes longer to find out is asked
- * when the snapshot is saved.
+ * Taking a snapshot must stay cheap, so it comes with an array of numbers, of which python/heapledger/_metadata.py
+ * makes the dict when somebody asks. The array is one object of a type without a freelist: numbers and tuples would
+ * come from the program's freelists, and taking them from there would change what is traced. What takes longer to find
+ * out is asked when the snapshot is saved.
  *
  * Threading: the GIL.
  */

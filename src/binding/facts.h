@@ -4,8 +4,8 @@
 
 #include "module.h"
 
-/* What is known of snapshots that were taken just now, at one instant, with the facts of the tracer at that instant: for
- * each an object that python/heapledger/_metadata.py reads. False with an exception. */
+/* What is known of snapshots that were taken just now, at one instant, with the facts of the tracer at that instant:
+ * for each an object that python/heapledger/_metadata.py reads. False with an exception. */
 bool hl_py_facts_take(hl_snapshot *const *snapshots, size_t count, const hl_tracer_facts *tracer, PyObject **facts);
 PyObject *hl_py_facts_process(PyObject *module, PyObject *unused);
 

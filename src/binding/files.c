@@ -1,4 +1,5 @@
-/* files.c: between Python objects and files of snapshots in the core, for python/heapledger/_files.py, which checks arguments.
+/* files.c: between Python objects and files of snapshots in the core, for python/heapledger/_files.py, which checks
+ * arguments.
  *
  * Threading: the GIL, released while the core makes or reads a file.
  */

@@ -1,4 +1,5 @@
-/* greatest.c: _greatest: the first of a snapshot's statistics, or of the differences of two, for those who show only these.
+/* greatest.c: _greatest: the first of a snapshot's statistics, or of the differences of two, for those who show only
+ * these.
  *
  * Statistics and differences are those of Snapshot.statistics and compare_to, in their order, except that what has not
  * changed is no difference here. Making objects of all of them takes as long as finding them.

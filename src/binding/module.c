@@ -130,8 +130,8 @@ static bool add_types(PyObject *module, hl_py_state *state)
     return PyModule_AddObjectRef(module, "_Malformed", state->malformed) == 0;
 }
 
-/* An interpreter with its own GIL cannot load the stdlib's engine, nor can one that comes after another in the same process
- * on 3.11; then there is nothing to ask. */
+/* An interpreter with its own GIL cannot load the stdlib's engine, nor can one that comes after another in the same
+ * process on 3.11; then there is nothing to ask. */
 static bool find_stdlib(hl_py_state *state)
 {
     PyObject *stdlib = PyImport_ImportModule("_tracemalloc");

@@ -2,9 +2,9 @@
  *
  * Captures, which have a snapshot of each moment, are added up in as many columns, whose sums share their book.
  *
- * A list or tuple is looked through beforehand, so that the core knows which ledgers are inherited from. Anything else is
- * iterated over once, and the snapshot in hand is let go before the next is asked for: a generator that loads files has
- * one in memory at a time.
+ * A list or tuple is looked through beforehand, so that the core knows which ledgers are inherited from. Anything else
+ * is iterated over once, and the snapshot in hand is let go before the next is asked for: a generator that loads files
+ * has one in memory at a time.
  *
  * Threading: the GIL, released while the core adds. Iterating and reading attributes may run any code; what it uses is
  * held, and the merge is known to this call alone.

@@ -1,7 +1,7 @@
 /* take.c: functions that take snapshots of the ledger, and captures, which are snapshots of several moments.
  *
- * take_snapshot looks its helpers up in the package's namespace at each call, as the stdlib's does: tests and tools replace
- * them there.
+ * take_snapshot looks its helpers up in the package's namespace at each call, as the stdlib's does: tests and tools
+ * replace them there.
  *
  * Threading: the GIL.
  */
@@ -82,8 +82,8 @@ static PyObject *take_native(hl_py_state *state, hl_moment moment)
     return take_moments(state, &moment, 1, &snapshot) ? snapshot : NULL;
 }
 
-/* A Capture of snapshots and Nones, by hl_moment. In C, as a Python function would allocate before it could say that this
- * is our own work. */
+/* A Capture of snapshots and Nones, by hl_moment. In C, as a Python function would allocate before it could say that
+ * this is our own work. */
 static PyObject *new_capture(PyObject *const *snapshots)
 {
     PyObject *capture = NULL, *nothing = PyTuple_New(0);

@@ -1,5 +1,5 @@
-/* window_object.c: _Window, the base of heapledger.trace: what was allocated, what stayed and the peak from one moment to
- * another.
+/* window_object.c: _Window, the base of heapledger.trace: what was allocated, what stayed and the peak from one moment
+ * to another.
  *
  *     window._open(nframe)    starts the tracer if need be; window._start is what is alive
  *     window._close()         window._peak, window._allocated and window._leaked are there, unless tracing was stopped

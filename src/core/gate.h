@@ -3,8 +3,8 @@
  * Nearly every hook call is made by a thread that holds the main interpreter's GIL, so those calls exclude each other
  * already. Only the others (a thread without the GIL in the raw domain, an interpreter with its own GIL, a snapshot)
  * have to be kept apart from them. So the favoured side, of which there is one at a time, raises a flag with a plain
- * store and looks whether the gate is closed; whoever else wants in takes the lock, closes the gate, makes every running
- * thread pass a memory barrier (membarrier(2)), and waits until the flag is down:
+ * store and looks whether the gate is closed; whoever else wants in takes the lock, closes the gate, makes every
+ * running thread pass a memory barrier (membarrier(2)), and waits until the flag is down:
  *
  *     favoured              others
  *     inside = 1            take lock
@@ -16,7 +16,8 @@
  * with nobody else in between; meanwhile everyone uses the lock, which parks. Where the system has no such barrier, the
  * gate is closed for ever and this is a plain lock.
  *
- * A thread that forks holds the gate over the fork (lock.h says why that is delicate). A hook that meets it may be refused.
+ * A thread that forks holds the gate over the fork (lock.h says why that is delicate). A hook that meets it may be
+ * refused.
  */
 #ifndef HL_GATE_H
 #define HL_GATE_H

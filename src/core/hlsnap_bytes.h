@@ -50,8 +50,8 @@ typedef enum {
     HL_HLSNAP_CUT_OFF, /* the file ends before the part does */
 } hl_hlsnap_state;
 
-/* The state of the header or section at `at`, where the file has `left` bytes. *length is the whole part's, with its head
- * and checksum. A part that is cut off has the bytes that are left. */
+/* The state of the header or section at `at`, where the file has `left` bytes. *length is the whole part's, with its
+ * head and checksum. A part that is cut off has the bytes that are left. */
 hl_hlsnap_state hl_hlsnap_look_at_header(const hl_hlsnap_crc *crc, const uint8_t *at, size_t left, size_t *length);
 hl_hlsnap_state hl_hlsnap_look_at_section(const hl_hlsnap_crc *crc, const uint8_t *at, size_t left, size_t *length);
 

@@ -13,8 +13,8 @@ typedef struct {
 /* Less than any code object: only the smallest size a block may have matters to the map. */
 enum { CODE_BLOCK_SIZE = 64 };
 
-/* How far the hand goes when something has no room left. And when it goes round after memory was freed: in so many steps
- * that about as many events complete a round, within limits. */
+/* How far the hand goes when something has no room left. And when it goes round after memory was freed: in so many
+ * steps that about as many events complete a round, within limits. */
 enum { STEPS_FOR_ROOM = 64, FEWEST_STEPS = 64, MOST_STEPS = 1024, TIDIED_IN = 1024, TIDIED_FOR_NOTHING = 16 };
 
 /* Hidden sites have no stack; what would be their domain tells them apart. */

@@ -10,8 +10,8 @@
  * last window. What was higher before is kept as a snapshot, for the program and for each window (window.h).
  *
  * Threading: every function needs the ledger's lock unless it says otherwise, and none calls out of the core while
- * holding it. The lock protects all fields; `era` changes whenever entries are forgotten wholesale, so that whoever gave
- * the lock up in between (a reallocation) can tell that what it remembers is void.
+ * holding it. The lock protects all fields; `era` changes whenever entries are forgotten wholesale, so that whoever
+ * gave the lock up in between (a reallocation) can tell that what it remembers is void.
  */
 #ifndef HL_LEDGER_H
 #define HL_LEDGER_H
@@ -60,35 +60,35 @@ typedef struct {
 /* No lock needed: nobody else has the ledger yet, or any more. `era` as above; a closed ledger may be closed again. */
 hl_status hl_ledger_open(hl_ledger *ledger, uint32_t nframe, uint32_t era) HL_MUST_USE;
 void hl_ledger_close(hl_ledger *ledger);
-/* Forget all entries and begin a new era, in place, if nobody else holds the book and there is little to forget. False: the
- * caller has to put another ledger in its place. Windows stay as they are (see hl_window_restart_all). */
+/* Forget all entries and begin a new era, in place, if nobody else holds the book and there is little to forget. False:
+ * the caller has to put another ledger in its place. Windows stay as they are (see hl_window_restart_all). */
 bool hl_ledger_clear(hl_ledger *ledger) HL_MUST_USE;
 
 /* The site for a key, if it is cached; else 0. */
 HL_INLINE hl_site_id hl_ledger_cached(hl_ledger *ledger, const hl_key *key);
-/* The site of a key by search, made if need be, and cached from then on. 0: no memory. A new stack has a total of 0 until
- * the caller sets it. */
+/* The site of a key by search, made if need be, and cached from then on. 0: no memory. A new stack has a total of 0
+ * until the caller sets it. */
 hl_site_id hl_ledger_site(hl_ledger *ledger, const hl_key *key);
 
-/* Something has no room left. Reclaim some dead sites, with what only they name; false: none was found. The caller must not
- * go on using the id of a site that has no block. */
+/* Something has no room left. Reclaim some dead sites, with what only they name; false: none was found. The caller must
+ * not go on using the id of a site that has no block. */
 bool hl_ledger_make_room(hl_ledger *ledger);
 
-/* The hidden site of the tracer's own blocks of `size` bytes. They are in the ledger, because a freelist may hand them to
- * the program later, but in no total and no snapshot. 0: no memory. */
+/* The hidden site of the tracer's own blocks of `size` bytes. They are in the ledger, because a freelist may hand them
+ * to the program later, but in no total and no snapshot. 0: no memory. */
 hl_site_id hl_ledger_own_site(hl_ledger *ledger, uint64_t size);
 
 /* Enter a block under a site; `site` 0 counts a lost record. Whatever stood at the address is closed first. */
 void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain, hl_site_id site);
-/* The same in domain 0, where nothing need be made ready or closed for it. False: nothing has changed. So it is for every
- * hidden site. */
+/* The same in domain 0, where nothing need be made ready or closed for it. False: nothing has changed. So it is for
+ * every hidden site. */
 HL_INLINE bool hl_ledger_enter_quickly(hl_ledger *ledger, uintptr_t address, hl_site_id site);
 /* Remove a block. False when it is not entered. This is the rare way out (the last block of a page takes it, among
- * others), so it also tidies up a little: after traced memory has fallen by a quarter, or the peak has moved by as much, it
- * lets the hand of the sites go round, a few steps with each call. */
+ * others), so it also tidies up a little: after traced memory has fallen by a quarter, or the peak has moved by as
+ * much, it lets the hand of the sites go round, a few steps with each call. */
 bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain);
-/* The same in domain 0 where there is nothing else to be done, or no block. False: nothing has changed, and there may be
- * something to be done. */
+/* The same in domain 0 where there is nothing else to be done, or no block. False: nothing has changed, and there may
+ * be something to be done. */
 HL_INLINE bool hl_ledger_leave_quickly(hl_ledger *ledger, uintptr_t address);
 /* The site of a block, 0 when it is not entered; it may be hidden. */
 hl_site_id hl_ledger_find(const hl_ledger *ledger, uintptr_t address, uint32_t domain);
@@ -102,8 +102,9 @@ void hl_ledger_let_go(hl_ledger *ledger, hl_site_id site);
 /* The code object at `address` was seen running: make sure that we notice when its block is freed. */
 hl_status hl_ledger_watch_code(hl_ledger *ledger, uintptr_t address) HL_MUST_USE;
 
-/* The process has forked: the parent goes on, and the child, with a copy, under a name of its own. What the child enters
- * from now on has sites of its own, so that what it inherited can be told apart when their snapshots are merged. */
+/* The process has forked: the parent goes on, and the child, with a copy, under a name of its own. What the child
+ * enters from now on has sites of its own, so that what it inherited can be told apart when their snapshots are
+ * merged. */
 void hl_ledger_forked(hl_ledger *ledger);
 void hl_ledger_inherit(hl_ledger *ledger);
 
@@ -144,8 +145,9 @@ const char *hl_ledger_validate(const hl_ledger *ledger);
 
 /* What follows is the path of every allocation, here so that the hooks can have it inline. */
 
-/* A program that does the same again looks for the same sites in the same order. Sites that were made one after the other
- * lie side by side, so following that order is faster than the cache once its places are far away. 0: it does not hold. */
+/* A program that does the same again looks for the same sites in the same order. Sites that were made one after the
+ * other lie side by side, so following that order is faster than the cache once its places are far away. 0: it does not
+ * hold. */
 static inline hl_site_id hl_ledger_guess(hl_ledger *ledger, const hl_key *key)
 {
     hl_cache *cache = &ledger->cache;

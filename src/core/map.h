@@ -19,8 +19,8 @@
  * multiples of 8 (jemalloc) make the page's shift 3. A slot found occupied at insertion is therefore stale: its block
  * was released behind our back, and the caller closes it.
  *
- * Addresses that do not fit (not a multiple of 8, above 48 bits) belong in the side table: see hl_map_takes. The path of
- * every allocation deals with multiples of 16 only: see hl_map_plain_leaf.
+ * Addresses that do not fit (not a multiple of 8, above 48 bits) belong in the side table: see hl_map_takes. The path
+ * of every allocation deals with multiples of 16 only: see hl_map_plain_leaf.
  *
  * Most blocks of a program are in one leaf, which is remembered: then the lookup begins with the page.
  *
@@ -83,8 +83,8 @@ static inline bool hl_map_takes(uintptr_t address)
     return (address & 7) == 0 && address >> HL_MAP_ADDRESS_BITS == 0;
 }
 
-/* The leaf of a multiple of 16 that belongs in the map; of any other address a number that no leaf has. So one comparison
- * tells whether an address is plain. */
+/* The leaf of a multiple of 16 that belongs in the map; of any other address a number that no leaf has. So one
+ * comparison tells whether an address is plain. */
 static inline uint64_t hl_map_plain_leaf(uintptr_t address)
 {
     uint64_t rotated = address >> 4 | address << 60;
@@ -208,8 +208,8 @@ static inline uint32_t *hl_map_find(const hl_map *map, uintptr_t address)
 /* Remove the block and return its site, or 0 when there is none. */
 uint32_t hl_map_take(hl_map *map, uintptr_t address);
 
-/* The same in two steps: where the block is, if it is plain and its page will not become empty (else false); and removing
- * it. */
+/* The same in two steps: where the block is, if it is plain and its page will not become empty (else false); and
+ * removing it. */
 typedef struct {
     uint64_t *page;
     uint32_t *slot;

@@ -4,9 +4,9 @@
 
 enum { MARKS_LOG2 = 17, MARKS_BYTES = 1 << MARKS_LOG2 };
 
-/* Rebirths are many if they are more than one in so many sites that are made, and hardly any if less than one in so many. A
- * program that goes round more stacks than there is room for has nothing else; every program has some. And for how many
- * rounds a bound that was of no use is not tried again. */
+/* Rebirths are many if they are more than one in so many sites that are made, and hardly any if less than one in so
+ * many. A program that goes round more stacks than there is room for has nothing else; every program has some. And for
+ * how many rounds a bound that was of no use is not tried again. */
 enum { MANY_REBORN = 2, HARDLY_ANY_REBORN = 64, RESIGNED = 1024 };
 
 void hl_sites_open(hl_sites *sites, uint32_t most, uint32_t steps)
@@ -50,8 +50,8 @@ void hl_sites_count(hl_sites *sites, bool counted)
 
 /* Rebirths. */
 
-/* What a site and the one that is made in its place have in common. Ids may be others, and those of a stack that is gone
- * may be another's. */
+/* What a site and the one that is made in its place have in common. Ids may be others, and those of a stack that is
+ * gone may be another's. */
 static uint32_t hash_of(const hl_book *book, hl_stack_id stack, uint64_t size, uint32_t domain)
 {
     uint64_t content = hl_book_get_stack(book, stack)->content;

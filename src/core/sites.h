@@ -28,9 +28,9 @@ typedef uint32_t hl_site_id;
  * (window.h), for whom the counts of a reclaimed site are missing. */
 enum { HL_FEW_SITES = 1 << 12, HL_MOST_FEW_SITES = 1 << 16, HL_FEW_COUNTED_SITES = 1 << 18 };
 
-/* How far the hand goes for each new site. It comes by a dead site twice before it takes it, so with few steps more than a
- * third of the sites are dead ones: room for temporaries that a program makes on many stacks again and again, and that
- * would lose their sites before they come back to them. With a frame limit of 1 they are at few places. */
+/* How far the hand goes for each new site. It comes by a dead site twice before it takes it, so with few steps more
+ * than a third of the sites are dead ones: room for temporaries that a program makes on many stacks again and again,
+ * and that would lose their sites before they come back to them. With a frame limit of 1 they are at few places. */
 enum { HL_HAND_STEPS = 4, HL_HAND_STEPS_AT_ONE_FRAME = 16 };
 
 /* What a site is; bits, so that several are asked at once. */
@@ -87,13 +87,13 @@ static inline hl_site *hl_sites_at(const hl_sites *sites, hl_site_id id)
     return (hl_site *)(void *)sites->table.items.base + id; /* the same as hl_table_at, with a size known here */
 }
 
-/* The site of (stack, size, domain), made if there is none. Takes over the caller's reference to the stack, whatever the
- * answer. `epoch` is the ledger's. */
+/* The site of (stack, size, domain), made if there is none. Takes over the caller's reference to the stack, whatever
+ * the answer. `epoch` is the ledger's. */
 hl_status hl_sites_intern(hl_sites *sites, hl_book *book, hl_stack_id stack, uint64_t size, uint32_t domain,
                           uint64_t epoch, hl_site_id *id) HL_MUST_USE;
 
-/* Move the hand, and return how many sites, or stacks of such, were reclaimed. `pressed`: there is no room left for something, so neither do
- * few sites stay nor those that were used lately. */
+/* Move the hand, and return how many sites, or stacks of such, were reclaimed. `pressed`: there is no room left for
+ * something, so neither do few sites stay nor those that were used lately. */
 uint32_t hl_sites_sweep(hl_sites *sites, hl_book *book, uint64_t epoch, uint32_t steps, bool pressed);
 
 /* In a snapshot, if it has blocks. */

@@ -2,14 +2,14 @@
 
 #include "spots.h"
 
-/* 4,096 spots, 96 KB, or four times as many. More would be far away for the processor, and where there are more stacks than
- * these, following the order of the sites is faster (hl_ledger_guess). */
+/* 4,096 spots, 96 KB, or four times as many. More would be far away for the processor, and where there are more stacks
+ * than these, following the order of the sites is faster (hl_ledger_guess). */
 enum { FEWEST = 12, MOST = 14, STEP = 2 };
 
 enum { FIRST = 1 };
 
-/* So many numbers are left when they begin again: more than one look at a stack, or all code objects that die between two,
- * can take. */
+/* So many numbers are left when they begin again: more than one look at a stack, or all code objects that die between
+ * two, can take. */
 #define LEFT (UINT32_C(1) << 24)
 
 static void begin(hl_spots *spots)

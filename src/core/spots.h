@@ -1,22 +1,22 @@
 /* spots.h: from where the program is and a size to the site, at one look.
  *
- * A spot knows the site of blocks of one size that one instruction allocates in one context. A context is a number for the
- * callers of a frame, each at its instruction. Equal numbers mean equal callers. So blocks that are allocated where such
- * blocks were allocated before need neither the callers' locations nor a hash of them.
+ * A spot knows the site of blocks of one size that one instruction allocates in one context. A context is a number for
+ * the callers of a frame, each at its instruction. Equal numbers mean equal callers. So blocks that are allocated where
+ * such blocks were allocated before need neither the callers' locations nor a hash of them.
  *
  *     context of a frame + its instruction                   ->  context of the frame that it calls there   (calls)
  *     context of a frame + its instruction + size of a block ->  site                                       (spots)
  *
- * Both are tables in which a newcomer drives out what was in its place. A call that was driven out gets a new number when
- * it comes again. Numbers are not reused, so nothing is found by the old one any more. A frame without a caller, and every
- * frame with a frame limit of 1, has the context `root`.
+ * Both are tables in which a newcomer drives out what was in its place. A call that was driven out gets a new number
+ * when it comes again. Numbers are not reused, so nothing is found by the old one any more. A frame without a caller,
+ * and every frame with a frame limit of 1, has the context `root`.
  *
  * When a code object dies, its instructions may come back with another meaning. Then `root` becomes another number, and
  * whoever keeps contexts (shadow.h) must find them again. A spot is also void when its site was reclaimed (`life`).
  *
- * The tables grow if there are more sites than places and sites are often looked for by other ways that a spot could have
- * known. Most programs have their sites from imports, and never ask again. Larger tables begin empty: moving everything at
- * once would be a pause. Smaller ones, when most sites are gone, begin empty too.
+ * The tables grow if there are more sites than places and sites are often looked for by other ways that a spot could
+ * have known. Most programs have their sites from imports, and never ask again. Larger tables begin empty: moving
+ * everything at once would be a pause. Smaller ones, when most sites are gone, begin empty too.
  *
  * Threading: the ledger's lock.
  */
@@ -56,8 +56,8 @@ void hl_spots_close(hl_spots *spots);
 void hl_spots_clear(hl_spots *spots);
 size_t hl_spots_memory(const hl_spots *spots);
 
-/* No spot knew one of `sites` sites: grow if it is time, as far as memory can be had. A new site counts against it: more
- * places would not help. */
+/* No spot knew one of `sites` sites: grow if it is time, as far as memory can be had. A new site counts against it:
+ * more places would not help. */
 void hl_spots_miss(hl_spots *spots, size_t sites, bool is_new);
 /* There are only `sites` sites any more: give memory back that is too much for them. */
 void hl_spots_shrink(hl_spots *spots, size_t sites);
@@ -65,8 +65,8 @@ void hl_spots_shrink(hl_spots *spots, size_t sites);
 /* A code object has died. */
 void hl_spots_void(hl_spots *spots);
 
-/* Numbers are about to run out: then begin with the first again. To be asked before contexts are found; true: those that
- * somebody keeps are void. */
+/* Numbers are about to run out: then begin with the first again. To be asked before contexts are found; true: those
+ * that somebody keeps are void. */
 bool hl_spots_begin_again(hl_spots *spots);
 
 /* The program is in a frame with this context now. */

@@ -11,8 +11,8 @@
 
 enum { HL_UTF8_MOST = 4 }; /* bytes of a character */
 
-/* Read the character at the beginning of `bytes`. Returns how many bytes it has, or 0 if no character begins there: forms
- * that are longer than necessary and numbers beyond the last character are none. */
+/* Read the character at the beginning of `bytes`. Returns how many bytes it has, or 0 if no character begins there:
+ * forms that are longer than necessary and numbers beyond the last character are none. */
 static inline size_t hl_utf8_decode(const void *bytes, size_t length, uint32_t *character)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000}; /* that needs so many bytes */

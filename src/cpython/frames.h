@@ -44,9 +44,10 @@ void hl_frames_prepare(void);
 bool hl_frames_here(bool attached, PyThreadState **thread);
 /* The state of the calling thread, which holds no GIL; NULL when it has none, or when it may be going away.
  *
- * To be called, and its frames to be walked, with the ledger's lock held: at the interpreter's end the main thread frees
- * the states of all others, wherever they are. It says that it is finalizing before it does, and freeing a state is a call
- * of our hook, which takes the lock: so whoever has the lock and sees no finalization, has a state that stays. */
+ * To be called, and its frames to be walked, with the ledger's lock held: at the interpreter's end the main thread
+ * frees the states of all others, wherever they are. It says that it is finalizing before it does, and freeing a state
+ * is a call of our hook, which takes the lock: so whoever has the lock and sees no finalization, has a state that
+ * stays. */
 PyThreadState *hl_frames_detached(void);
 
 #endif

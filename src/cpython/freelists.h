@@ -1,9 +1,9 @@
 /* freelists.h: while we trace, the interpreter keeps no dead objects for later use.
  *
- * An object from a freelist passes no hook: it would have the line of the object that was in its memory before, and dead
- * objects in a freelist would count as alive. So the freelists are off while we trace, and every object comes from the
- * allocator and goes back to it. The lists of numbers are the exception, because numbers live and die millions of times
- * a second. They are off only if the user asks for it.
+ * An object from a freelist passes no hook: it would have the line of the object that was in its memory before, and
+ * dead objects in a freelist would count as alive. So the freelists are off while we trace, and every object comes from
+ * the allocator and goes back to it. The lists of numbers are the exception, because numbers live and die millions of
+ * times a second. They are off only if the user asks for it.
  *
  * Each file freelists_3XX.c says how the lists of its versions are turned off; docs/compat.md has them all in a table.
  *
@@ -17,8 +17,8 @@
 #include <Python.h>
 #include <stdbool.h>
 
-/* Turn off the freelists of the calling thread's interpreter; `numbers`: those of numbers, too. Does nothing where that is
- * done already. */
+/* Turn off the freelists of the calling thread's interpreter; `numbers`: those of numbers, too. Does nothing where that
+ * is done already. */
 void hl_freelists_turn_off(bool numbers);
 /* And on again. Does nothing where they are on. */
 void hl_freelists_turn_on(void);

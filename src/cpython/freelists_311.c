@@ -1,7 +1,7 @@
 /* freelists_311.c: CPython 3.11 and 3.12. See freelists.h.
  *
- * These versions have no sign for a list that is disabled, so what dies is kept out of the lists (freelists_mortal.h). The
- * list of floats can look full and empty at once, because it is linked: its length is kept apart.
+ * These versions have no sign for a list that is disabled, so what dies is kept out of the lists (freelists_mortal.h).
+ * The list of floats can look full and empty at once, because it is linked: its length is kept apart.
  *
  * Tables of keys of small dicts have a list and no destructor. It is emptied whenever a dict dies.
  */

@@ -1,8 +1,8 @@
 /* freelists_313.c: CPython 3.13. See freelists.h.
  *
- * A length of -1 is the interpreter's own sign that a list is disabled. It sets it at its end, and every use respects it.
- * But a full collection sets those of tuples and floats to 0 again, and the one slice that is kept has no length: there
- * freelists_mortal.h and freelists_floats.h help.
+ * A length of -1 is the interpreter's own sign that a list is disabled. It sets it at its end, and every use respects
+ * it. But a full collection sets those of tuples and floats to 0 again, and the one slice that is kept has no length:
+ * there freelists_mortal.h and freelists_floats.h help.
  */
 
 #define Py_BUILD_CORE 1

@@ -2,14 +2,14 @@
  *
  * While we trace, the destructor of a type with such a list is ours. There are two ways to go on:
  *
- *   - Destructors of lists, dicts and tuples keep objects of exactly their type. So the object gets another type before it
- *     dies, one that is equal in everything else. That type has the interpreter's own destructor, by which the trashcan
- *     knows the objects that it may put off.
+ *   - Destructors of lists, dicts and tuples keep objects of exactly their type. So the object gets another type before
+ *     it dies, one that is equal in everything else. That type has the interpreter's own destructor, by which the
+ *     trashcan knows the objects that it may put off.
  *   - For other types, the list is emptied when the interpreter's destructor is done.
  *
  * Types that inherit from these while we trace inherit our destructor. They get the interpreter's back when their first
- * object dies. Another tool may put its destructor over ours: then ours stays below it and passes on after stop(). One that
- * was put there while we did not trace is left alone, and its type keeps its freelist.
+ * object dies. Another tool may put its destructor over ours: then ours stays below it and passes on after stop(). One
+ * that was put there while we did not trace is left alone, and its type keeps its freelist.
  */
 #ifndef HL_FREELISTS_MORTAL_H
 #define HL_FREELISTS_MORTAL_H

@@ -73,7 +73,8 @@ void hl_hooks_note(hl_departure departure)
 
 /* --- fork --- */
 
-/* The child of a fork has only the thread that forked. The locks are held over the fork, so that the tables are whole. */
+/* The child of a fork has only the thread that forked. The locks are held over the fork, so that the tables are
+ * whole. */
 void hl_hooks_begin_fork(void)
 {
     hl_hooks_lock();
@@ -253,8 +254,8 @@ static void note(const call *c)
     hl_hooks_note((hl_departure){.address = c->block});
 }
 
-/* Do `act` with the lock held, or `otherwise` if it is not to be had. Nearly always the caller has the main interpreter's
- * GIL and the gate is open, and then this is a few instructions; the rest is out of line. */
+/* Do `act` with the lock held, or `otherwise` if it is not to be had. Nearly always the caller has the main
+ * interpreter's GIL and the gate is open, and then this is a few instructions; the rest is out of line. */
 typedef void action(const call *c);
 
 static __attribute__((noinline)) void visit_slowly(action *act, action *otherwise, bool attached, call *c)
@@ -287,7 +288,8 @@ HL_INLINE void visit(action *act, action *otherwise, bool attached, void *block,
     }
 }
 
-/* Entering a block at a place where blocks of its size were entered before is all that is inline: what is called instead, is called last, so that the hook need not save a register for it. */
+/* Entering a block at a place where blocks of its size were entered before is all that is inline: what is called
+ * instead, is called last, so that the hook need not save a register for it. */
 
 static __attribute__((noinline)) void enter_by_stack(const void *frame, void *block, size_t size)
 {
@@ -394,8 +396,8 @@ HL_INLINE void *reallocate(int layer, PyMemAllocatorDomain which, void *block, s
     return moved;
 }
 
-/* An allocator that frees by another domain's allocator comes by here once more, and nothing is entered there any more. So
- * nothing is left to be done when the original has been called: it is called last. */
+/* An allocator that frees by another domain's allocator comes by here once more, and nothing is entered there any more.
+ * So nothing is left to be done when the original has been called: it is called last. */
 HL_INLINE void release(int layer, PyMemAllocatorDomain which, void *block)
 {
     if (HL_LIKELY(block != NULL))

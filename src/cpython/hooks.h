@@ -5,8 +5,8 @@
  *
  * A block is removed before it is freed, always: afterwards another thread may have got its address. Calls that an
  * allocator makes to another domain's allocator (large objects go to the raw one) are part of the outer call: what they
- * allocate is not entered, and so what they free is not found. Freeing is no such outer call, as nothing is left to be done
- * when it is over: what a tool below ours allocates in it is entered.
+ * allocate is not entered, and so what they free is not found. Freeing is no such outer call, as nothing is left to be
+ * done when it is over: what a tool below ours allocates in it is entered.
  *
  * Threading: hooks run on any thread, with and without the GIL. They take the ledger's lock and no other, call no
  * Python function and never fail the host's call. How they get where they are is in layers.h.
@@ -31,14 +31,15 @@ static inline bool hl_hooks_are_tracing(void)
     return atomic_load_explicit(&hl_hooks_tracing, memory_order_relaxed);
 }
 
-/* The ledger's lock, for hooks: by the side of the gate that the thread belongs to. HL_GATE_REFUSED: another thread forks.
- * Then hl_hooks_lose counts a block that cannot be entered (0: of another domain), and hl_hooks_note remembers one that
- * leaves. Given back by hl_hooks_leave. */
+/* The ledger's lock, for hooks: by the side of the gate that the thread belongs to. HL_GATE_REFUSED: another thread
+ * forks. Then hl_hooks_lose counts a block that cannot be entered (0: of another domain), and hl_hooks_note remembers
+ * one that leaves. Given back by hl_hooks_leave. */
 hl_passage hl_hooks_enter(bool favoured) HL_MUST_USE;
 void hl_hooks_leave(hl_passage passage);
 void hl_hooks_lose(uintptr_t block);
 void hl_hooks_note(hl_departure departure);
-/* The same for everybody else, who waits for the end of the fork, without the GIL. In a signal handler it is only tried. */
+/* The same for everybody else, who waits for the end of the fork, without the GIL. In a signal handler it is only
+ * tried. */
 void hl_hooks_lock(void);
 bool hl_hooks_try_lock(void) HL_MUST_USE;
 void hl_hooks_unlock(void);

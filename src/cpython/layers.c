@@ -31,8 +31,8 @@ bool hl_layers_are_on_top(void)
     return true;
 }
 
-/* The layers of the domain that one request comes by. Those of the raw domain say nothing of the others: the interpreter's
- * own allocator for objects hands large requests on to it. */
+/* The layers of the domain that one request comes by. Those of the raw domain say nothing of the others: the
+ * interpreter's own allocator for objects hands large requests on to it. */
 static uint32_t layers_called(PyMemAllocatorDomain which, const PyMemAllocatorEx *top, size_t size)
 {
     enum { ALL = (1 << HL_LAYERS) - 1 };
@@ -46,8 +46,8 @@ static uint32_t layers_called(PyMemAllocatorDomain which, const PyMemAllocatorEx
 
 void hl_layers_survey(hl_survey survey[HL_LAYER_DOMAINS])
 {
-    /* Small and large to the interpreter, and to whoever keeps a reserve; but not so large that the C library maps pages for
-     * it, which would change its thresholds for good. */
+    /* Small and large to the interpreter, and to whoever keeps a reserve; but not so large that the C library maps
+     * pages for it, which would change its thresholds for good. */
     static const size_t sizes[] = {1, 64, 512, 4096, 65536};
     bool was_inside = hl_hooks_this_thread.inside;
     hl_hooks_this_thread.inside = true; /* hooks of ours pass through, and say that they were called */

@@ -1,9 +1,9 @@
 /* own_work.c: the brackets around our own work. See tracer.h.
  *
- * The process has a table of the brackets that were opened and not closed, with the threads they belong to; the frame of a
- * thread's newest one is the frame that the hooks compare with. A bracket knows itself by its id, not by what stood there
- * before it, because greenlets end brackets out of order. If the table is full, which takes a thread for each place, a
- * bracket works as long as no other one of its thread ends before it.
+ * The process has a table of the brackets that were opened and not closed, with the threads they belong to; the frame
+ * of a thread's newest one is the frame that the hooks compare with. A bracket knows itself by its id, not by what
+ * stood there before it, because greenlets end brackets out of order. If the table is full, which takes a thread for
+ * each place, a bracket works as long as no other one of its thread ends before it.
  *
  * The table is not thread-local, as the C library has little room for variables that are (docs/platforms.md).
  *

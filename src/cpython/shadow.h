@@ -3,18 +3,18 @@
  * Most allocations come from a stack that differs from the last one in a frame or two. The shadow keeps the frames seen
  * last, with their locations, and is brought up to date instead of walked anew:
  *
- *   1. From the current frame, find the newest frame that the shadow has too, by a small table of where frames are in it.
- *      Where there is none, all is read again.
- *   2. Check every frame below it, down to the frame limit: still at the same instruction, still called by the next. The
- *      processor does not have to wait for one frame's link to look at the next frame: it predicts that the link is the
- *      one in the shadow. A frame is read only after its callee's link has been compared with it, so what is read exists.
- *      A frame that was looked at is marked where that can be (frames_settle.h), and a frame that bears the mark ends the
- *      check: it is the very frame that the last sync found here, so its callers are where they were.
+ *   1. From the current frame, find the newest frame that the shadow has too, by a small table of where frames are in
+ *      it. Where there is none, all is read again.
+ *   2. Check every frame below it, down to the frame limit: still at the same instruction, still called by the next.
+ *      The processor does not have to wait for one frame's link to look at the next frame: it predicts that the link is
+ *      the one in the shadow. A frame is read only after its callee's link has been compared with it, so what is read
+ *      exists. A frame that was looked at is marked where that can be (frames_settle.h), and a frame that bears the
+ *      mark ends the check: it is the very frame that the last sync found here, so its callers are where they were.
  *   3. Put the new frames on top.
  *   4. Find the contexts (core/spots.h) of what is new, from the lowest change upwards. With the newest frame's, its
  *      instruction and a size, a spot mostly knows the site.
- *   5. Where none does, find the locations of what is new (hl_shadow_resolve), and hash from the lowest change upwards. The
- *      hash is a polynomial, so that of the window (the newest frames up to the limit) is the difference of two:
+ *   5. Where none does, find the locations of what is new (hl_shadow_resolve), and hash from the lowest change upwards.
+ *      The hash is a polynomial, so that of the window (the newest frames up to the limit) is the difference of two:
  *          hash(window) = hashes[top] - hashes[below the window] * base^window
  *
  *     arrays, newest first:   0 . . . . top ............. bottom ............ room
@@ -39,7 +39,8 @@ enum { HL_SHADOW_PLACES_LOG2 = 9 };
 typedef struct {
     bool anywhere;    /* the frame limit is 1: no matter what called the frame that the program is in */
     const void *here; /* the frame that the program is in, as far as we know, if it bears the mark; NULL: not known */
-    /* From `top` on, newest first; locations and hashes from `resolved` on, valid for `generation` of the ledger's codes. */
+    /* From `top` on, newest first; locations and hashes from `resolved` on, valid for `generation` of the ledger's
+     * codes. */
     hl_seen *seen;
     hl_context *contexts;      /* of the frames' callers */
     hl_location_id *locations; /* of their instructions */

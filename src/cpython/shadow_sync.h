@@ -41,8 +41,8 @@ static inline bool arrive(hl_shadow *shadow, hl_ledger *ledger)
     return true;
 }
 
-/* Step 5. Frames below the window are not looked at: they may be gone. If they were not resolved in their time, the hashes
- * begin anew at the window's end. */
+/* Step 5. Frames below the window are not looked at: they may be gone. If they were not resolved in their time, the
+ * hashes begin anew at the window's end. */
 bool hl_shadow_resolve(hl_shadow *shadow, hl_ledger *ledger)
 {
     uint32_t end = shadow->top + hl_shadow_depth(shadow), i = shadow->resolved;
@@ -108,9 +108,9 @@ static bool walk_anew(hl_shadow *shadow, hl_ledger *ledger, const frame *f)
     return arrive(shadow, ledger);
 }
 
-/* Step 2: check `need` frames from `top` on, or as many as it takes to come to one that is settled. Returns the oldest one
- * that has moved on, `top - 1` if none has. Or UINT32_MAX if these are not the frames that are there now: then *last is the
- * last that is, and has another caller; or UINT32_MAX where that cannot be said. */
+/* Step 2: check `need` frames from `top` on, or as many as it takes to come to one that is settled. Returns the oldest
+ * one that has moved on, `top - 1` if none has. Or UINT32_MAX if these are not the frames that are there now: then
+ * *last is the last that is, and has another caller; or UINT32_MAX where that cannot be said. */
 HL_INLINE uint32_t check(hl_shadow *shadow, uint32_t top, uint32_t need, uint32_t *last)
 {
     uint32_t have = shadow->room - top, count = need < have ? need : have, low = top - 1;
@@ -131,8 +131,8 @@ HL_INLINE uint32_t check(hl_shadow *shadow, uint32_t top, uint32_t need, uint32_
         if (++seen == end)
             break;
         const frame *expected = seen->frame, *caller = expected;
-        /* Equal to what is compared below, but loaded from the shadow: the compiler must not know, or it goes on with the
-         * frame's own link, and the processor waits for each link before it can load the next. */
+        /* Equal to what is compared below, but loaded from the shadow: the compiler must not know, or it goes on with
+         * the frame's own link, and the processor waits for each link before it can load the next. */
         __asm__("" : "+r"(caller));
         if (HL_UNLIKELY(f->previous != expected) && hl_frames_complete(f->previous) != expected) {
             *last = (uint32_t)(seen - 1 - shadow->seen);
@@ -150,8 +150,8 @@ HL_INLINE uint32_t check(hl_shadow *shadow, uint32_t top, uint32_t need, uint32_
     return low;
 }
 
-/* Make room on top by forgetting the oldest frames: half of what is kept for returns stays, so that this is rare. `fresh`
- * frames are to be put on `top`. Returns the new top. */
+/* Make room on top by forgetting the oldest frames: half of what is kept for returns stays, so that this is rare.
+ * `fresh` frames are to be put on `top`. Returns the new top. */
 static uint32_t make_room(hl_shadow *shadow, uint32_t top, uint32_t fresh)
 {
     uint32_t keep = (shadow->room - shadow->window) / 2 + shadow->window - fresh, to = shadow->room - keep;

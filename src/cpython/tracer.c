@@ -111,8 +111,8 @@ static hl_status clear(bool forgotten)
     return HL_OK;
 }
 
-/* Another tool that stops may put back the allocators that it found, without ours. What was freed meanwhile would stay in
- * the ledger for ever, and give its traceback to whatever is allocated there next. So all of it is forgotten. */
+/* Another tool that stops may put back the allocators that it found, without ours. What was freed meanwhile would stay
+ * in the ledger for ever, and give its traceback to whatever is allocated there next. So all of it is forgotten. */
 static _Atomic bool is_stale; /* it could not be forgotten yet; changes under control */
 static _Atomic uint32_t interruptions;
 

@@ -57,8 +57,8 @@ static void after_fork_in_child(void)
     hl_interpose_forked();
 }
 
-/* The C library calls the handlers that were registered first last before a fork. Ours holds locks from then on, so it is
- * registered as early as can be: when this library is loaded. */
+/* The C library calls the handlers that were registered first last before a fork. Ours holds locks from then on, so it
+ * is registered as early as can be: when this library is loaded. */
 static __attribute__((constructor)) void prepare_for_forks(void)
 {
     hl_lock_await_fork = await_fork;

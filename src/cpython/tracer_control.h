@@ -1,8 +1,8 @@
 /* tracer_control.h: what the files of the tracer share: who may start and stop it, and how.
  *
- * Whoever starts, stops or clears holds control. It waits for control without the GIL, and nothing of another tool's runs
- * while control is held: so nobody waits for ever. A fork does not take control. If another thread was just starting or
- * stopping, the child finds the tracer half started, which the next call makes good.
+ * Whoever starts, stops or clears holds control. It waits for control without the GIL, and nothing of another tool's
+ * runs while control is held: so nobody waits for ever. A fork does not take control. If another thread was just
+ * starting or stopping, the child finds the tracer half started, which the next call makes good.
  *
  * Threading: everything here needs control, and an attached thread state, unless it says otherwise.
  */

@@ -1,4 +1,5 @@
-/* tracer_windows.c: the part of tracer.h that is about windows and the program's peak, which they share (core/window.h).
+/* tracer_windows.c: the part of tracer.h that is about windows and the program's peak, which they share
+ * (core/window.h).
  *
  * With control held the ledger stays the same one, but sites may be made between finding out how much room
  * snapshots need and taking the gate again: then once more, with more room.

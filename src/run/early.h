@@ -1,17 +1,18 @@
 /* early.h: hear of the interpreter's start and of the ways out of it, from before main() on.
  *
- * The table of built-in modules (PyImport_Inittab) may be changed until the interpreter starts. We put functions of ours
- * before those that make two modules which every interpreter makes:
+ * The table of built-in modules (PyImport_Inittab) may be changed until the interpreter starts. We put functions of
+ * ours before those that make two modules which every interpreter makes:
  *
  *     posix     is made when the first thread state is attached and objects can be made
  *     _signal   is made when modules can be imported, before `site` and the program. When it is there, the interpreter
  *               has looked which signals have handlers
  *
- * The functions os._exit, os.execv, os.execve, os.kill, signal.signal and signal.raise_signal are watched in their modules'
- * own tables of methods, so what a program sees of them stays the same, and only what is called from Python comes by, with
- * the GIL.
+ * The functions os._exit, os.execv, os.execve, os.kill, signal.signal and signal.raise_signal are watched in their
+ * modules' own tables of methods, so what a program sees of them stays the same, and only what is called from Python
+ * comes by, with the GIL.
  *
- * Threading: hl_early_watch before main(); events come with the GIL of the main interpreter, or of any for the ways out.
+ * Threading: hl_early_watch before main(); events come with the GIL of the main interpreter, or of any for the ways
+ * out.
  */
 #ifndef HL_EARLY_H
 #define HL_EARLY_H

@@ -14,8 +14,8 @@
  * tell. */
 bool hl_process_rss(uint64_t *bytes);
 
-/* What the system says of the process's pages (/proc/self/smaps_rollup), as a text. Milliseconds if there are gigabytes.
- * Any thread, signal handlers included. False: the system does not tell. */
+/* What the system says of the process's pages (/proc/self/smaps_rollup), as a text. Milliseconds if there are
+ * gigabytes. Any thread, signal handlers included. False: the system does not tell. */
 bool hl_process_pages(char *text, size_t room);
 
 /* Bytes in the arenas of the interpreter's allocator for small objects. It walks all pools: about a millisecond for

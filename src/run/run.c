@@ -189,8 +189,8 @@ static PyObject *leave_at_exit(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-/* The C library's exit function. Python's own has run before, unless C code calls exit(), or the program has cleared the
- * functions of atexit: then the interpreter, and the ledger with it, are gone. Other threads may still run. */
+/* The C library's exit function. Python's own has run before, unless C code calls exit(), or the program has cleared
+ * the functions of atexit: then the interpreter, and the ledger with it, are gone. Other threads may still run. */
 static void leave_at_c_exit(void)
 {
     enum { TRIES = 40, PAUSE = 5000 /* microseconds */ };

@@ -51,7 +51,8 @@ extern pid_t hl_run_owner;
  * HL_BUSY: a signal handler should come again later; until hl_run_is_writing says no, if it does not. */
 hl_status hl_run_write(bool in_signal_handler, const char *part, char name[PATH_MAX], int *error) HL_MUST_USE;
 
-/* The last file has been written, and the interpreter is on its way out: what is alive from now on is of no interest. */
+/* The last file has been written, and the interpreter is on its way out: what is alive from now on is of no
+ * interest. */
 bool hl_run_has_left(void);
 /* This is the child of a fork that does not know it yet: fork() itself has not returned. */
 bool hl_run_is_newborn(void);
@@ -104,7 +105,8 @@ const char *hl_run_executable(void);
  * Async-signal-safe. */
 uint8_t *hl_run_metadata(const hl_rows *first, const hl_tracer_facts *facts, const hl_run_process *process,
                          size_t *length);
-/* Write to stderr, up to a NULL, if it is what it was when hl_run_remember was called. Async-signal-safe, as is the next. */
+/* Write to stderr, up to a NULL, if it is what it was when hl_run_remember was called. Async-signal-safe, as is the
+ * next. */
 void hl_run_say(const char *text, ...) __attribute__((sentinel));
 /* Say that a file could not be written, and why. */
 void hl_run_say_failure(const char *name, int error);
@@ -139,8 +141,8 @@ bool hl_run_find_lines(const hl_rows *rows, hl_run_lines *lines);
 
 /* --- run_summary.c --- */
 
-/* Say where the files of all processes are, this one's being `name`, and which lines held most. `lines` are those of this
- * process, if they are known, and become those of all. Async-signal-safe in the mode of a signal handler. */
+/* Say where the files of all processes are, this one's being `name`, and which lines held most. `lines` are those of
+ * this process, if they are known, and become those of all. Async-signal-safe in the mode of a signal handler. */
 void hl_run_sum_up(const hl_run_options *options, const char *name, hl_run_lines *lines, bool known);
 
 #endif

@@ -1,8 +1,9 @@
 /* run_lines.c: which lines of the program hold most. See run.h.
  *
- * Memory is charged to the newest frame of the program's own code: what a library allocates belongs to the line that has
- * called it. If the import system is nearer to a block than any such frame, the block belongs to the imports. Which files
- * are the program's own is known by their names: docs/run.md says how. The commands that analyse files follow the same rule.
+ * Memory is charged to the newest frame of the program's own code: what a library allocates belongs to the line that
+ * has called it. If the import system is nearer to a block than any such frame, the block belongs to the imports. Which
+ * files are the program's own is known by their names: docs/run.md says how. The commands that analyse files follow the
+ * same rule.
  *
  * Threading: no state; async-signal-safe. A ledger that rows come from is locked.
  */

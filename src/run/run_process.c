@@ -1,7 +1,7 @@
 /* run_process.c: what the process's memory is made of when `heapledger run` writes a file. See run.h.
  *
- * The same facts, in the same form, as python/heapledger/_metadata.py finds out when a program saves a snapshot. In a signal
- * handler only the system is asked: the allocators' locks may be held by the code that was interrupted.
+ * The same facts, in the same form, as python/heapledger/_metadata.py finds out when a program saves a snapshot. In a
+ * signal handler only the system is asked: the allocators' locks may be held by the code that was interrupted.
  *
  * Threading: no state of its own.
  */

@@ -108,8 +108,8 @@ uint8_t *hl_run_metadata(const hl_rows *first, const hl_tracer_facts *facts, con
 
 /* --- words --- */
 
-/* As hl_run_append, for a terminal: no line end and nothing else that commands it, unless it ends the text. In a book, bytes
- * that are no UTF-8 are lone surrogates, which have three bytes. */
+/* As hl_run_append, for a terminal: no line end and nothing else that commands it, unless it ends the text. In a book,
+ * bytes that are no UTF-8 are lone surrogates, which have three bytes. */
 static char *append_shown(char *at, const char *end, const char *text)
 {
     static const char hex[] = "0123456789abcdef";

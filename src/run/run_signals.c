@@ -2,9 +2,9 @@
  *
  * A process that a signal ends by default has no other moment to write its file, and one that is blocked in a call no
  * other way to hear that a file is wanted. Python's own handlers do not do: a program sees them, and they run when the
- * interpreter comes round to it, which may be never. So ours are C, known to the system only: the interpreter has looked
- * for handlers before, and a program that sets its own replaces ours. When it sets the default back, as servers do before
- * they send themselves the signal that they were stopped by, ours is put back.
+ * interpreter comes round to it, which may be never. So ours are C, known to the system only: the interpreter has
+ * looked for handlers before, and a program that sets its own replaces ours. When it sets the default back, as servers
+ * do before they send themselves the signal that they were stopped by, ours is put back.
  *
  * Only what POSIX allows in a handler is done: system calls, and our own code on memory that comes from the system in
  * pages. The ledger may be in use by the very thread that was interrupted: then the handler returns and has a timer

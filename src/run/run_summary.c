@@ -1,8 +1,8 @@
 /* run_summary.c: the closing words of `heapledger run`. See run.h.
  *
  * The files of the run are found by the run's id in their metadata, which stand at their beginning: names alone do not
- * tell them from those of another run. What each process wrote at its end is read back and added up, unless that is this
- * process alone, whose lines were found when its file was written: reading a file takes several times its length.
+ * tell them from those of another run. What each process wrote at its end is read back and added up, unless that is
+ * this process alone, whose lines were found when its file was written: reading a file takes several times its length.
  *
  * Threading: one thread at a time; async-signal-safe in a signal handler's mode (hl_os_use_pages): folders are read by
  * system calls, and numbers are put into words without the C library.

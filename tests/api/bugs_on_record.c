@@ -63,7 +63,8 @@ static void *thread_that_measures(void *argument)
     return NULL;
 }
 
-/* begin(kind, threads): start them, with the GIL held until each one is about to make its first call, and a moment more. */
+/* begin(kind, threads): start them, with the GIL held until each one is about to make its first call, and a moment
+ * more. */
 static PyObject *begin(PyObject *module, PyObject *args)
 {
     const char *kind;
@@ -109,7 +110,8 @@ static PyObject *end(PyObject *module, PyObject *hold)
     Py_RETURN_NONE;
 }
 
-/* measure(threads, calls): the processor time of one report and its withdrawal, in nanoseconds, of all threads at once. */
+/* measure(threads, calls): the processor time of one report and its withdrawal, in nanoseconds, of all threads at
+ * once. */
 static PyObject *measure(PyObject *module, PyObject *args)
 {
     int number;

@@ -2,8 +2,8 @@
  *
  *     embedding EXECUTABLE ROUNDS
  *
- * EXECUTABLE is the interpreter's, by which it finds its library; PYTHONPATH says where heapledger is. test_embedding.py
- * compiles and runs it.
+ * EXECUTABLE is the interpreter's, by which it finds its library; PYTHONPATH says where heapledger is.
+ * test_embedding.py compiles and runs it.
  */
 #include <Python.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
-/* privileged.c: for test_preload.py, compiled twice: a program that the preloaded library takes for our interpreter, and
- * with -DLEDGER="..." a library that stands in for the extension module and says so when it is asked to begin.
+/* privileged.c: for test_preload.py, compiled twice: a program that the preloaded library takes for our interpreter,
+ * and with -DLEDGER="..." a library that stands in for the extension module and says so when it is asked to begin.
  *
  * The dynamic linker preloads nothing into a program with more rights than its caller; so the program loads the library
  * itself, by the path in its first argument, to see what the library does there. It says whether it has such rights.

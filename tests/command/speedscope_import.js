@@ -1,6 +1,6 @@
-// Give a file to speedscope's own importer, as the npm package has it: a bundle for browsers, whose importer is a module
-// that it loads on demand. The bundle is run here without a page; a line before its last statement, which would draw
-// the page, hands the importer out. Prints what it made of the file, as JSON.
+// Give a file to speedscope's own importer, as the npm package has it: a bundle for browsers, whose importer is a
+// module that it loads on demand. The bundle is run here without a page; a line before its last statement, which would
+// draw the page, hands the importer out. Prints what it made of the file, as JSON.
 //
 //     node speedscope_import.js FOLDER-OF-THE-PACKAGE FILE
 "use strict";

@@ -1,4 +1,5 @@
-/* filter_model.h: the stdlib's rules for filters, spelled out row by row, and the check of a filtered snapshot by them. */
+/* filter_model.h: the stdlib's rules for filters, spelled out row by row, and the check of a filtered snapshot by
+ * them. */
 #ifndef HL_FILTER_MODEL_H
 #define HL_FILTER_MODEL_H
 

@@ -1,5 +1,6 @@
-/* ledger_model.h: histories of a ledger beside a model that keeps every block. Each step does the same to both, and checks
- * that totals, peak and snapshots agree. For test_ledger.c, whose choices are random, and for the fuzzer's, which are not.
+/* ledger_model.h: histories of a ledger beside a model that keeps every block. Each step does the same to both, and
+ * checks that totals, peak and snapshots agree. For test_ledger.c, whose choices are random, and for the fuzzer's,
+ * which are not.
  */
 #ifndef HL_LEDGER_MODEL_H
 #define HL_LEDGER_MODEL_H
@@ -36,8 +37,8 @@ static inline uint32_t draw(history *h, uint32_t bound)
     return drawn % bound;
 }
 
-/* Each block has its own 8 KB of addresses, so that any size below fits; a few are misaligned or out of the map's range,
- * and one in eight belongs to another domain. */
+/* Each block has its own 8 KB of addresses, so that any size below fits; a few are misaligned or out of the map's
+ * range, and one in eight belongs to another domain. */
 static inline uintptr_t address_of(uint32_t at)
 {
     uintptr_t address = 0x7f0000000000 + (uintptr_t)at * 8192 + (at % 5) * 16;

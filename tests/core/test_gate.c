@@ -207,8 +207,8 @@ static void *come_with_priority(void *unused)
     return unused;
 }
 
-/* On one processor, a thread with real-time priority that only yields keeps out the thread it waits for. (The system lets
- * others have a twentieth of the processor, so that this would not last for ever.) */
+/* On one processor, a thread with real-time priority that only yields keeps out the thread it waits for. (The system
+ * lets others have a twentieth of the processor, so that this would not last for ever.) */
 static void a_real_time_thread_lets_others_finish(void)
 {
     cpu_set_t one, all;

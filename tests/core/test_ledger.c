@@ -212,8 +212,8 @@ static void the_cache_compares_whole_keys(void)
     hl_ledger_close(ledger);
 }
 
-/* The cache grows when sites that are there are not found in it, and what it finds is the site of the key, at a depth of
- * one and of more. */
+/* The cache grows when sites that are there are not found in it, and what it finds is the site of the key, at a depth
+ * of one and of more. */
 static void the_cache_grows_when_it_would_help(void)
 {
     CHECK_OR_RETURN(begin(1));

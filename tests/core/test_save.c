@@ -1,4 +1,5 @@
-/* test_save.c: what writes a file without an interpreter: scratch memory in signal handlers, plain data, whole files. */
+/* test_save.c: what writes a file without an interpreter: scratch memory in signal handlers, plain data, whole
+ * files. */
 
 #include <errno.h>
 #include <fcntl.h>

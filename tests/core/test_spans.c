@@ -1,4 +1,5 @@
-/* test_spans.c: tables that grow and decline, beside a model: ids, chains, lives, addresses, and memory that goes back. */
+/* test_spans.c: tables that grow and decline, beside a model: ids, chains, lives, addresses, and memory that goes
+ * back. */
 
 #include <stdlib.h>
 
@@ -167,8 +168,8 @@ static void memory_is_given_back_after_a_peak(void)
     }
 }
 
-/* A span is not given back for the sake of an id that has lived so often that the others of its span would have to begin
- * with its last lives. */
+/* A span is not given back for the sake of an id that has lived so often that the others of its span would have to
+ * begin with its last lives. */
 static void old_ids_do_not_age_the_others(void)
 {
     begin(false);

@@ -1,10 +1,10 @@
 /* test_threads.c: the ledger behind its gate, used as the tracer uses it by many threads at once.
  *
- * Two threads pass a mutex to each other, as threads do with the main interpreter's GIL, and go in by the favoured side;
- * two go in by the other. All enter blocks and remove what another thread has entered. Meanwhile one thread takes
- * snapshots and reads them without the gate, and in the second test one replaces the whole ledger, as clear_traces() does.
- * Each thread keeps a model; when all have ended, the models add up to the ledger. Runs under the sanitizer for threads
- * too, which knows nothing of membarrier(2): there the gate is a plain lock.
+ * Two threads pass a mutex to each other, as threads do with the main interpreter's GIL, and go in by the favoured
+ * side; two go in by the other. All enter blocks and remove what another thread has entered. Meanwhile one thread takes
+ * snapshots and reads them without the gate, and in the second test one replaces the whole ledger, as clear_traces()
+ * does. Each thread keeps a model; when all have ended, the models add up to the ledger. Runs under the sanitizer for
+ * threads too, which knows nothing of membarrier(2): there the gate is a plain lock.
  */
 
 #include <pthread.h>

@@ -356,7 +356,8 @@ static void many_sites(void)
     hl_window_free(the.windows[2].window);
 }
 
-/* Beyond what is left alone with a window, sites are reclaimed; one that takes the id of another starts from nothing. */
+/* Beyond what is left alone with a window, sites are reclaimed; one that takes the id of another starts from
+ * nothing. */
 static void reclaimed_sites(void)
 {
     enum { OLD = HL_FEW_SITES + 100, NEW = 4 * OLD };

@@ -2,8 +2,8 @@
  *
  *     two bytes of flags | two lengths, a byte each | pattern | name | the next filter ...
  *
- * The matcher has no second one to be compared with here (tests/api/test_glob.py compares it with the interpreter's); it
- * is held to what must follow from any answer. Snapshots are compared with the rules of filter_model.h.
+ * The matcher has no second one to be compared with here (tests/api/test_glob.py compares it with the interpreter's);
+ * it is held to what must follow from any answer. Snapshots are compared with the rules of filter_model.h.
  */
 
 #include "../core/filter_model.h"

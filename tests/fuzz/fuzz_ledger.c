@@ -1,8 +1,8 @@
 /* fuzz_ledger.c: any bytes, taken as the choices of a history of the ledger, beside the model of ledger_model.h.
  *
  * The first byte says which of the ledger's own allocations fail: every n-th, or none. Whatever the choices are, totals
- * and peak are the model's after each step, snapshots whenever one is chosen, and the invariants hold at the end: looking
- * at those visits every page there could be, which takes as long as a whole history.
+ * and peak are the model's after each step, snapshots whenever one is chosen, and the invariants hold at the end:
+ * looking at those visits every page there could be, which takes as long as a whole history.
  */
 
 #include <limits.h>

@@ -1,5 +1,5 @@
-/* seed_hlsnap.c FOLDER: write the files that fuzzing .hlsnap starts from, seed-0 and so on. They are the same every time
- * as long as the format is; tests/api/test_hlsnap_reader.py reads them too.
+/* seed_hlsnap.c FOLDER: write the files that fuzzing .hlsnap starts from, seed-0 and so on. They are the same every
+ * time as long as the format is; tests/api/test_hlsnap_reader.py reads them too.
  */
 
 #include <stdlib.h>

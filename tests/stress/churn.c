@@ -4,9 +4,9 @@
  * that: so blocks are mostly freed by another thread than the one that made them. Every block begins with its own size,
  * so when all threads rest, the slots are the model: exactly these blocks are alive. common.py compiles and calls it.
  *
- * hand_over() puts an allocator below whatever will be hooked: one by which the next thread to allocate gets a block before
- * the call that frees it has returned. Any allocator may do that, but those there are do it once in a million times; so
- * this one finds who looks at a block, or at what is known of it, after it was freed.
+ * hand_over() puts an allocator below whatever will be hooked: one by which the next thread to allocate gets a block
+ * before the call that frees it has returned. Any allocator may do that, but those there are do it once in a million
+ * times; so this one finds who looks at a block, or at what is known of it, after it was freed.
  *
  * report() and withdraw() are for chaos.py: memory of other domains.
  */
