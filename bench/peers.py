@@ -13,6 +13,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 import harness
 import program
@@ -150,7 +151,7 @@ def render(programs, environment, about):
     return "\n\n".join(
         (
             "\n".join((about, f"- {shown}", *missing)),
-            f"Medians of turns ({each}).",
+            textwrap.fill(f"Medians of turns ({each}).", 120, break_on_hyphens=False),
             "Processor time, against untraced:",
             report.table(head, [seconds, *rows(programs, modes, "cpu")]),
             "Processor time without start and end, against untraced:",

@@ -16,6 +16,7 @@ import shutil
 import statistics
 import subprocess
 import tempfile
+import textwrap
 import time
 import tomllib
 
@@ -128,7 +129,7 @@ def render(benchmarks, environment, about):
     return "\n\n".join(
         (
             f"{about}\n- {shown}",
-            f"Medians of turns ({each}).",
+            textwrap.fill(f"Medians of turns ({each}).", 120, break_on_hyphens=False),
             report.table(["benchmark", "untraced", "untraced", *titles], rows),
         )
     )

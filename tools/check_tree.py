@@ -1,5 +1,5 @@
-"""Check what neither the compiler nor the linters see: includes, the lists in meson.build, the pins, and the tests that
-docs/reliability.md names.
+"""Check what neither the compiler nor the linters see: includes, the lists in meson.build, the pins, the tests that
+docs/reliability.md names, and long lines.
 
 A file in a folder of src/ includes headers of its own folder and of the folders that `MAY_INCLUDE` lists for it.
 Prints each offence; exits 1 when there is one.
@@ -21,6 +21,13 @@ MAY_INCLUDE = {  # the folders of src/ whose headers each folder may include, be
 WITH_PYTHON = ("cpython", "run", "binding")
 WITHOUT_LIST = ("preload",)  # one file, which the meson.build of the root names
 MOST_LINES = 500
+MOST_COLUMNS = 120
+# What people read and write, but Python, which ruff checks.
+WRITTEN = (
+    "Makefile .ci/run tools/* .github/workflows/*.yml meson.build src/*/meson.build tests/core/meson.build "
+    "*.md docs/**/*.md src/*/*.[ch] tests/*/*.[ch] bench/*.[ch] python/heapledger/include/*.h "
+    "python/heapledger/report/page/* tests/*/*.js"
+).split()
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
@@ -68,6 +75,18 @@ def missing_tests(document):
         yield f"names the test {name}, which is not there"
 
 
+def long_lines(path):
+    """Lines that are too long and could be broken. In Markdown, tables and code may be of any length."""
+    is_code = False
+    for number, line in enumerate(path.read_text().split("\n"), 1):
+        if path.suffix == ".md":
+            is_code ^= line.lstrip().startswith("```")
+            if is_code or line.startswith(("|", "    ")):
+                continue
+        if len(line) > MOST_COLUMNS and " " in line[:MOST_COLUMNS].strip():
+            yield f"line {number} has {len(line)} columns; {MOST_COLUMNS} are the most"
+
+
 def offences():
     for path in sorted((ROOT / "src").rglob("*.[ch]")):
         for offence in includes(path):
@@ -76,6 +95,9 @@ def offences():
         lines = path.read_text().count("\n")
         if lines > MOST_LINES:
             yield path, f"{lines} lines; {MOST_LINES} are the most that one file may have"
+    for path in sorted(path for pattern in WRITTEN for path in ROOT.glob(pattern) if path.is_file()):
+        for offence in long_lines(path):
+            yield path, offence
     for name in sorted(MAY_INCLUDE.keys() - WITHOUT_LIST):
         folder = ROOT / "src" / name
         for offence in unlisted(folder, folder / "meson.build", r"'(\w+\.c)'"):
