@@ -1,10 +1,13 @@
 # make demo       build heapledger, trace a small program with it
-# make test       lint, types, core unit tests, API tests and the interpreter's own test_tracemalloc, on one interpreter
+# make test       lint, types, core unit tests, API tests, tests with whole programs and the interpreter's own
+#                 test_tracemalloc, on one interpreter
 # make test-browser   the HTML report in a real browser (chromium, which is installed where possible)
-# make test-all   the last two on every supported interpreter (tools/interpreters finds or makes them)
+# make test-all   API tests, whole programs and test_tracemalloc on every supported interpreter (tools/interpreters
+#                 finds or makes them)
 # make regrtest   the interpreter's own regression suite, untraced and traced, compared; SELECTION=quick|soak|all (all)
 # make test-once  what need not run on every interpreter: wheel and source distribution, documentation, recipes, linters
 #                 of workflow files and of the report's script, completion in zsh and fish
+# make test-suites    the test suites of real packages, with heapledger; on one interpreter, too
 # make docs       build the documentation into build/site
 # make bench      measure, and write bench/RESULTS.md
 # make bench-snapshots   the same for snapshots and their analyses (ten minutes)
@@ -38,18 +41,17 @@ c_files = $(wildcard src/*/*.[ch] python/heapledger/include/*.h tests/core/*.[ch
     tests/fuzz/*.[ch] tests/stress/*.[ch] bench/*.[ch])
 python_files = $(wildcard python tests bench tools/*.py)
 
-.PHONY: demo test lint test-core test-api test-all asan tsan memcheck failing fuzz bench bench-snapshots \
-    callgrind-check real-programs format clean bench-commands test-browser picture regrtest test-types \
-    test-notebooks test-once docs planted soak bench-peers
+.PHONY: demo test lint test-core test-api test-programs test-suites test-all asan tsan memcheck failing fuzz bench \
+    bench-snapshots callgrind-check real-programs format clean bench-commands test-browser picture regrtest \
+    test-types test-notebooks test-once docs planted soak bench-peers
 
 demo:
 	$(with) $(PYTHON) python tools/demo.py
 
-# The API tests need one processor and most of the time; the others take turns on the second. Each shows its output when
-# it is done.
+# Two at a time, those that take longest first. Each shows its output when it is done.
 test:
 	$(with) $(PYTHON) true
-	$(MAKE) --jobs=2 --output-sync=target test-api lint test-types test-core test-notebooks
+	$(MAKE) --jobs=2 --output-sync=target test-programs test-api test-types test-core test-notebooks lint
 
 lint:
 	$(with) $(PYTHON) ruff check --quiet $(python_files)
@@ -69,11 +71,17 @@ test-core:
 test-api:
 	$(with) $(PYTHON) tools/run-tests api
 
+test-programs:
+	$(with) $(PYTHON) tools/run-tests programs
+
 test-browser:
 	$(with) $(PYTHON) tools/run-tests browser
 
 test-once:
 	$(with) $(PYTHON) tools/run-tests once
+
+test-suites:
+	$(with) $(PYTHON) tools/run-tests suites
 
 docs:
 	$(with) $(PYTHON) tools/with-packages python tools/docs.py
