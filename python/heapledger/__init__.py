@@ -20,7 +20,7 @@ import linecache  # noqa: F401 - part of the interface: tests replace tracemallo
 import os as _os
 import os.path as _path
 import sys as _sys
-from collections.abc import Sequence as _Sequence
+from _collections_abc import Sequence as _Sequence
 
 try:
     from heapledger import _ledger  # noqa: F401 - else it would lack this name where it was loaded before the package

@@ -10,7 +10,7 @@ them, so what is allocated is bounded by a multiple of the input's length.
 
 from __future__ import annotations
 
-from struct import Struct
+from _struct import Struct
 
 from heapledger._ledger import _Malformed
 

@@ -13,8 +13,8 @@ The file's ``Snapshot`` and ``_Traces`` come out as ``_Object``s, which ``read``
 
 from __future__ import annotations
 
-from struct import Struct
-from struct import error as StructError
+from _struct import Struct
+from _struct import error as StructError  # type: ignore[attr-defined] # which has it all the same
 
 from heapledger._ledger import _unpickle_check, _unpickle_run
 from heapledger._plain import Malformed, are_unfit
