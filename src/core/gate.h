@@ -26,7 +26,7 @@
 
 typedef struct {
     _Atomic uint32_t inside; /* the favoured side is in, without the lock */
-    _Atomic uint32_t closed; /* the favoured side has to take the lock as well */
+    _Atomic bool closed;     /* the favoured side has to take the lock as well */
     hl_lock lock;
     uint32_t passed; /* favoured passages since anyone else came by; under the lock */
 } hl_gate;
@@ -34,7 +34,7 @@ typedef struct {
 enum { HL_GATE_REOPEN = 1000 };
 
 /* A new gate is closed and opens by itself; both sides may use it at once. */
-#define HL_GATE_INIT {.closed = 1}
+#define HL_GATE_INIT {.closed = true}
 
 /* How somebody got in. */
 typedef enum {
@@ -43,12 +43,13 @@ typedef enum {
     HL_GATE_BY_LOCK,
 } hl_passage;
 
-/* The favoured side: get in if the gate is open, and out again. */
+/* The favoured side: get in if the gate is open, and out again. That it is open says nothing about what others have done:
+ * the gate is opened by the favoured side, with the lock. So the load need not acquire. */
 static inline bool hl_gate_try_favoured(hl_gate *gate)
 {
     atomic_store_explicit(&gate->inside, 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst); /* the other half is the barrier in hl_gate_shut */
-    if (HL_LIKELY(atomic_load_explicit(&gate->closed, memory_order_acquire) == 0))
+    if (HL_LIKELY(!atomic_load_explicit(&gate->closed, memory_order_relaxed)))
         return true;
     atomic_store_explicit(&gate->inside, 0, memory_order_release);
     return false;
@@ -63,9 +64,9 @@ static inline void hl_gate_leave_favoured(hl_gate *gate)
 static inline void hl_gate_shut(hl_gate *gate)
 {
     gate->passed = 0;
-    if (atomic_load_explicit(&gate->closed, memory_order_relaxed) != 0)
+    if (atomic_load_explicit(&gate->closed, memory_order_relaxed))
         return;
-    atomic_store_explicit(&gate->closed, 1, memory_order_relaxed);
+    atomic_store_explicit(&gate->closed, true, memory_order_relaxed);
     hl_os_barrier();
     for (uint32_t round = 0; atomic_load_explicit(&gate->inside, memory_order_acquire) != 0; round++)
         hl_os_pause(round);
@@ -81,7 +82,7 @@ static inline hl_passage hl_gate_enter_by(hl_gate *gate, bool favoured)
     if (!favoured)
         hl_gate_shut(gate);
     else if (!hl_lock_forks_here && ++gate->passed >= HL_GATE_REOPEN && hl_os_has_barrier())
-        atomic_store_explicit(&gate->closed, 0, memory_order_relaxed);
+        atomic_store_explicit(&gate->closed, false, memory_order_relaxed);
     return HL_GATE_BY_LOCK;
 }
 
@@ -116,16 +117,17 @@ static inline bool hl_gate_try(hl_gate *gate)
     if (!taken)
         return false;
     gate->passed = 0;
-    if (atomic_load_explicit(&gate->closed, memory_order_relaxed) != 0)
+    if (atomic_load_explicit(&gate->closed, memory_order_relaxed))
         return true;
-    atomic_store_explicit(&gate->closed, 1, memory_order_relaxed);
+    atomic_store_explicit(&gate->closed, true, memory_order_relaxed);
     hl_os_barrier();
     for (int i = 0; i < PATIENCE; i++) {
         if (atomic_load_explicit(&gate->inside, memory_order_acquire) == 0)
             return true;
         hl_os_yield();
     }
-    atomic_store_explicit(&gate->closed, 0, memory_order_relaxed); /* it is closed only when nobody is left inside */
+    atomic_store_explicit(&gate->closed, false,
+                          memory_order_relaxed); /* it is closed only when nobody is left inside */
     hl_lock_give(&gate->lock);
     return false;
 }
