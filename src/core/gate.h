@@ -43,8 +43,8 @@ typedef enum {
     HL_GATE_BY_LOCK,
 } hl_passage;
 
-/* The favoured side: get in if the gate is open, and out again. That it is open says nothing about what others have done:
- * the gate is opened by the favoured side, with the lock. So the load need not acquire. */
+/* The favoured side: get in if the gate is open, and out again. That it is open says nothing about what others have
+ * done: the gate is opened by the favoured side, with the lock. So the load need not acquire. */
 static inline bool hl_gate_try_favoured(hl_gate *gate)
 {
     atomic_store_explicit(&gate->inside, 1, memory_order_relaxed);

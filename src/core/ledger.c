@@ -24,23 +24,24 @@ enum { OLD_CODE = 1, OWN_WORK = 2 };
 static void begin_era(hl_ledger *ledger, uint32_t era)
 {
     ledger->era = era;
-    ledger->epoch = 1;
-    ledger->traced = ledger->peak = ledger->in_transit = 0;
+    ledger->epoch = HL_EPOCH_STEP;
+    ledger->peak = ledger->in_transit = 0;
+    ledger->below_peak = 0;
     ledger->origins = (hl_origins){.count = 1, .ids = {hl_os_random()}};
     ledger->tidying = (hl_tidying){0};
 }
 
 static hl_status make_old_code_site(hl_ledger *ledger)
 {
-    hl_status status = hl_sites_intern(&ledger->sites, ledger->book, 0, 0, OLD_CODE, 1, &ledger->old_code);
+    hl_status status = hl_sites_intern(&ledger->sites, ledger->book, 0, 0, OLD_CODE, ledger->epoch, &ledger->old_code);
     if (status == HL_OK)
-        hl_sites_at(&ledger->sites, ledger->old_code)->is |= HL_SITE_HOLDS_CODE;
+        hl_site_set(hl_sites_at(&ledger->sites, ledger->old_code), HL_SITE_HOLDS_CODE);
     return status;
 }
 
 hl_status hl_ledger_open(hl_ledger *ledger, uint32_t nframe, uint32_t era)
 {
-    *ledger = (hl_ledger){.nframe = nframe};
+    *ledger = (hl_ledger){HL_LEDGER_CLOSED, .nframe = nframe};
     begin_era(ledger, era);
     hl_table_open(&ledger->side, sizeof(side_entry), MOST_SIDE, false);
     hl_sites_open(&ledger->sites, HL_MAP_MOST_SITES, nframe == 1 ? HL_HAND_STEPS_AT_ONE_FRAME : HL_HAND_STEPS);
@@ -89,7 +90,7 @@ void hl_ledger_close(hl_ledger *ledger)
     hl_codes_close(&ledger->codes);
     hl_cache_close(&ledger->cache);
     hl_spots_close(&ledger->spots);
-    *ledger = (hl_ledger){.era = ledger->era, .lost = ledger->lost};
+    *ledger = (hl_ledger){HL_LEDGER_CLOSED, .era = ledger->era, .lost = ledger->lost};
 }
 
 hl_site_id hl_ledger_site(hl_ledger *ledger, const hl_key *key)
@@ -129,18 +130,19 @@ hl_site_id hl_ledger_own_site(hl_ledger *ledger, uint64_t size)
 static inline void note_traced(hl_ledger *ledger)
 {
     hl_tidying *tidying = &ledger->tidying;
-    if (HL_LIKELY(ledger->traced <= tidying->traced))
+    uint64_t traced = hl_ledger_traced(ledger);
+    if (HL_LIKELY(traced <= tidying->traced))
         return;
     /* A program whose memory goes up and down all the time has its sites looked at in vain but once. */
-    if (!tidying->idly || ledger->traced > 2 * tidying->traced)
-        tidying->traced = ledger->traced;
+    if (!tidying->idly || traced > 2 * tidying->traced)
+        tidying->traced = traced;
 }
 
 static bool is_time_to_tidy(const hl_ledger *ledger)
 {
     const hl_tidying *tidying = &ledger->tidying;
-    return ledger->traced < tidying->traced - tidying->traced / 4 || ledger->peak > tidying->peak + tidying->peak / 4 ||
-           tidying->anew;
+    return hl_ledger_traced(ledger) < tidying->traced - tidying->traced / 4 ||
+           ledger->peak > tidying->peak + tidying->peak / 4 || tidying->anew;
 }
 
 /* A few steps of the hand, until it has come by every site twice: the second time it takes those that are dead. */
@@ -163,8 +165,9 @@ static void tidy_sites(hl_ledger *ledger)
     ledger->cache.version = 0; /* its stack may be reclaimed */
     if (tidying->steps != 0 && table->count > ledger->sites.few)
         return;
-    *tidying = (hl_tidying){
-        .traced = ledger->traced, .peak = ledger->peak, .idly = tidying->reclaimed < table->count / TIDIED_FOR_NOTHING};
+    *tidying = (hl_tidying){.traced = hl_ledger_traced(ledger),
+                            .peak = ledger->peak,
+                            .idly = tidying->reclaimed < table->count / TIDIED_FOR_NOTHING};
     hl_cache_shrink(&ledger->cache, table->count);
     hl_spots_shrink(&ledger->spots, table->count);
 }
@@ -222,7 +225,7 @@ static void count_new(hl_ledger *ledger, hl_site_id id)
 {
     hl_site *site = hl_sites_at(&ledger->sites, id);
     if (!(site->is & HL_SITE_HIDDEN)) {
-        hl_ledger_count_in(ledger, site);
+        hl_ledger_count_in(ledger, site, site->size);
         return;
     }
     hl_site_save(site, ledger->epoch);
@@ -233,9 +236,10 @@ static void count_out(hl_ledger *ledger, uintptr_t address, hl_site_id id)
 {
     hl_site *site = hl_sites_at(&ledger->sites, id);
     hl_site_save(site, ledger->epoch);
-    site->freed++;
     if (HL_LIKELY(!(site->is & HL_SITE_HIDDEN)))
-        ledger->traced -= site->size;
+        hl_ledger_count_out(ledger, site);
+    else
+        site->freed++;
     if (HL_UNLIKELY(site->is & HL_SITE_HOLDS_CODE) && hl_codes_forget(&ledger->codes, ledger->book, address))
         hl_spots_void(&ledger->spots);
 }
@@ -325,7 +329,7 @@ hl_status hl_ledger_watch_code(hl_ledger *ledger, uintptr_t address)
 {
     hl_site_id site = hl_ledger_find(ledger, address, 0);
     if (site != 0) {
-        hl_sites_at(&ledger->sites, site)->is |= HL_SITE_HOLDS_CODE;
+        hl_site_set(hl_sites_at(&ledger->sites, site), HL_SITE_HOLDS_CODE);
         return HL_OK;
     }
     hl_status status = put(ledger, address, CODE_BLOCK_SIZE, 0, ledger->old_code);
@@ -353,8 +357,9 @@ void hl_ledger_inherit(hl_ledger *ledger)
 
 void hl_ledger_reset_peak(hl_ledger *ledger)
 {
-    ledger->peak = ledger->traced;
-    ledger->epoch++;
+    ledger->peak = hl_ledger_traced(ledger);
+    ledger->below_peak = 0;
+    ledger->epoch += HL_EPOCH_STEP;
     ledger->tidying.steps = 0; /* sites may be dead that were needed for the peak */
     ledger->tidying.anew = true;
 }
@@ -411,7 +416,7 @@ const char *hl_ledger_validate(const hl_ledger *ledger)
         return "live blocks have no entry";
     if (live != hl_map_blocks(&ledger->map) + in_side + ledger->in_transit)
         return "live counts do not add up to the entries";
-    if (traced != ledger->traced)
+    if (traced != hl_ledger_traced(ledger))
         return "live counts times sizes are not the traced memory";
     if (peak != ledger->peak)
         return "the counts saved for the peak are not the peak";

@@ -46,9 +46,9 @@ typedef struct {
     uint32_t nframe;
     uint32_t era;
     hl_origins origins; /* whose blocks these are; sites.origin is the last of them */
-    uint64_t traced;
     uint64_t peak;
-    uint64_t epoch; /* grows with every new peak: see sites.h */
+    int64_t below_peak; /* how far traced memory is below it now: see hl_ledger_traced */
+    uint64_t epoch;     /* grows with every new peak: see sites.h */
     uint64_t in_transit;
     uint64_t lost;             /* allocations that could not be entered */
     hl_snapshot *earlier_peak; /* the program's peak in stretches before this one; NULL: there is none */
@@ -56,6 +56,9 @@ typedef struct {
     hl_snapshot *dropped;      /* snapshots to be freed by whoever gives the lock back, afterwards */
     hl_tidying tidying;
 } hl_ledger;
+
+/* A ledger that is closed: no block is found in it. */
+#define HL_LEDGER_CLOSED .map = HL_MAP_CLOSED
 
 /* No lock needed: nobody else has the ledger yet, or any more. `era` as above; a closed ledger may be closed again. */
 hl_status hl_ledger_open(hl_ledger *ledger, uint32_t nframe, uint32_t era) HL_MUST_USE;
@@ -80,9 +83,9 @@ hl_site_id hl_ledger_own_site(hl_ledger *ledger, uint64_t size);
 
 /* Enter a block under a site; `site` 0 counts a lost record. Whatever stood at the address is closed first. */
 void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain, hl_site_id site);
-/* The same in domain 0, where nothing need be made ready or closed for it. False: nothing has changed. So it is for
- * every hidden site. */
-HL_INLINE bool hl_ledger_enter_quickly(hl_ledger *ledger, uintptr_t address, hl_site_id site);
+/* The same in domain 0, under a site of this size, where nothing need be made ready or closed for it. False: nothing has
+ * changed. So it is for every hidden site. */
+HL_INLINE bool hl_ledger_enter_quickly(hl_ledger *ledger, uintptr_t address, hl_site_id site, uint64_t size);
 /* Remove a block. False when it is not entered. This is the rare way out (the last block of a page takes it, among
  * others), so it also tidies up a little: after traced memory has fallen by a quarter, or the peak has moved by as
  * much, it lets the hand of the sites go round, a few steps with each call. */
@@ -194,24 +197,40 @@ HL_INLINE hl_site_id hl_ledger_cached(hl_ledger *ledger, const hl_key *key)
     return entry->site;
 }
 
-/* A block more under a site that is not hidden. */
-static inline void hl_ledger_count_in(hl_ledger *ledger, hl_site *site)
+/* Bytes in blocks that count. Keeping the distance to the peak instead makes one subtraction of adding a block, comparing
+ * with the peak and seeing a new one. */
+static inline uint64_t hl_ledger_traced(const hl_ledger *ledger)
+{
+    return ledger->peak - (uint64_t)ledger->below_peak;
+}
+
+/* A block more, of `size` bytes, under a site that is not hidden. */
+static inline void hl_ledger_count_in(hl_ledger *ledger, hl_site *site, uint64_t size)
 {
     hl_site_save(site, ledger->epoch);
     site->allocated++;
-    ledger->traced += site->size;
-    if (ledger->traced > ledger->peak) {
-        ledger->peak = ledger->traced;
-        ledger->epoch++;
+    ledger->below_peak -= (int64_t)size;
+    if (HL_UNLIKELY(ledger->below_peak < 0)) {
+        HL_APART;
+        ledger->peak -= (uint64_t)ledger->below_peak;
+        ledger->below_peak = 0;
+        ledger->epoch += HL_EPOCH_STEP;
     }
 }
 
-HL_INLINE bool hl_ledger_enter_quickly(hl_ledger *ledger, uintptr_t address, hl_site_id id)
+/* A block less. */
+static inline void hl_ledger_count_out(hl_ledger *ledger, hl_site *site)
+{
+    site->freed++;
+    ledger->below_peak += (int64_t)site->size;
+}
+
+HL_INLINE bool hl_ledger_enter_quickly(hl_ledger *ledger, uintptr_t address, hl_site_id id, uint64_t size)
 {
     hl_site *site = hl_sites_at(&ledger->sites, id);
     if (HL_UNLIKELY(!hl_map_put_quickly(&ledger->map, address, site->cut, id)))
         return false;
-    hl_ledger_count_in(ledger, site);
+    hl_ledger_count_in(ledger, site, size);
     return true;
 }
 
@@ -220,15 +239,17 @@ HL_INLINE bool hl_ledger_leave_quickly(hl_ledger *ledger, uintptr_t address)
     hl_map_place place;
     if (HL_UNLIKELY(!hl_map_look(&ledger->map, address, &place)))
         return false;
-    if (HL_UNLIKELY(place.site == 0))
-        return true;
     hl_site *site = hl_sites_at(&ledger->sites, place.site);
-    if (HL_UNLIKELY(site->is & (HL_SITE_HIDDEN | HL_SITE_HOLDS_CODE)))
-        return false;
+    if (HL_UNLIKELY(site->epoch != ledger->epoch)) {
+        HL_APART;
+        if (!(site->is & HL_SITE_IN_USE)) /* that of no block */
+            return true;
+        if (hl_site_is_apart(site))
+            return false;
+        hl_site_save(site, ledger->epoch);
+    }
     hl_map_take_from(&place);
-    hl_site_save(site, ledger->epoch);
-    site->freed++;
-    ledger->traced -= site->size;
+    hl_ledger_count_out(ledger, site);
     return true;
 }
 

@@ -6,8 +6,8 @@
 
 enum {
     PAGE_BYTES = 1 << HL_MAP_PAGE_SHIFT,
-    ROOT_BYTES = HL_MAP_LEAVES * (sizeof(uint64_t *) + sizeof(uint32_t)),
-    LEAF_BYTES = HL_MAP_PAGES_PER_LEAF * sizeof(uint64_t),
+    ROOT_BYTES = HL_MAP_LEAVES * sizeof(uint32_t),
+    LEAF_BYTES = HL_MAP_PAGES_PER_LEAF * sizeof(hl_map_page),
 };
 
 static size_t slots_bytes(uint32_t shift)
@@ -17,11 +17,10 @@ static size_t slots_bytes(uint32_t shift)
 
 hl_status hl_map_open(hl_map *map)
 {
-    *map = (hl_map){.near = HL_MAP_LEAVES};
-    map->leaves = hl_os_map(ROOT_BYTES);
-    if (map->leaves == NULL)
+    *map = (hl_map)HL_MAP_CLOSED;
+    map->numbers = hl_os_map(ROOT_BYTES);
+    if (map->numbers == NULL)
         return HL_NO_MEMORY;
-    map->used = (uint32_t *)(void *)(map->leaves + HL_MAP_LEAVES);
     hl_status status = hl_pool_new(&map->pool);
     if (status != HL_OK)
         hl_map_close(map);
@@ -30,99 +29,124 @@ hl_status hl_map_open(hl_map *map)
 
 void hl_map_close(hl_map *map)
 {
-    if (map->leaves != NULL) {
-        for (uint32_t i = 0; i < map->used_leaves; i++)
-            hl_os_unmap(map->leaves[map->used[i]], LEAF_BYTES);
-        hl_os_unmap(map->leaves, ROOT_BYTES);
+    if (map->numbers != NULL) {
+        for (uint32_t i = 0; i < map->leaf_count; i++)
+            hl_os_unmap(hl_map_leaf_at(map, i)->pages, LEAF_BYTES);
+        hl_os_unmap(map->numbers, ROOT_BYTES);
     }
+    hl_region_close(&map->leaves);
     if (map->pool != NULL)
         hl_pool_free_all(map->pool);
-    *map = (hl_map){0};
+    *map = (hl_map)HL_MAP_CLOSED;
 }
 
 void hl_map_clear(hl_map *map)
 {
-    for (uint32_t i = 0; i < map->used_leaves; i++)
-        hl_os_discard(map->leaves[map->used[i]], LEAF_BYTES);
+    for (uint32_t i = 0; i < map->leaf_count; i++)
+        hl_os_discard(hl_map_leaf_at(map, i)->pages, LEAF_BYTES);
     memset(map->queue, 0, sizeof map->queue);
     hl_pool_clear(map->pool);
 }
 
-/* Cut the page finer: every block moves to the slot that holds its exact start. */
-static void spread(uint64_t from, uint64_t to, uintptr_t page_address)
+/* The first address of a page, from any. */
+static uintptr_t start_of(uintptr_t address)
 {
-    uint32_t old_shift = hl_map_shift(from);
-    for (uintptr_t offset = 0; offset < PAGE_BYTES; offset += (uintptr_t)1 << old_shift) {
-        uint32_t entry = *hl_map_slot(from, page_address + offset);
+    return address & ~(uintptr_t)(PAGE_BYTES - 1);
+}
+
+static void free_slots(hl_map *map, const hl_map_page *page, uintptr_t address)
+{
+    hl_pool_free(map->pool, hl_map_slot(page, start_of(address)), slots_bytes(hl_map_shift(page->cut)));
+}
+
+/* Cut the page finer: every block moves to the slot that holds its exact start. */
+static void spread(const hl_map_page *from, const hl_map_page *to, uintptr_t start)
+{
+    uint32_t old_shift = hl_map_shift(from->cut);
+    for (uintptr_t address = start; address < start + PAGE_BYTES; address += (uintptr_t)1 << old_shift) {
+        uint32_t entry = *hl_map_slot(from, address);
         if (entry != 0)
-            *hl_map_slot(to, hl_map_address(from, page_address + offset, entry)) = entry;
+            *hl_map_slot(to, hl_map_address(from, address, entry)) = entry;
     }
 }
 
-static uint32_t shift_for(uintptr_t address, size_t size)
+static hl_map_cut cut_for(uintptr_t address, size_t size)
 {
-    if (address & 8)
-        return HL_MAP_FINEST;
-    return hl_map_cut(size);
+    return address & 8 ? hl_map_cut_of_shift(HL_MAP_FINEST) : hl_map_cut_for(size);
+}
+
+/* The number of an address's leaf, made if there is none; 0: no memory. */
+static uint32_t leaf_of(hl_map *map, uintptr_t address)
+{
+    uint32_t *number = &map->numbers[address >> HL_MAP_LEAF_SHIFT];
+    if (*number != 0)
+        return *number;
+    if (hl_region_ensure(&map->leaves, (map->leaf_count + 1) * sizeof(hl_map_leaf)) != HL_OK)
+        return 0;
+    hl_map_page *pages = hl_os_map(LEAF_BYTES);
+    if (pages == NULL)
+        return 0;
+    uintptr_t start = address >> HL_MAP_LEAF_SHIFT << HL_MAP_LEAF_SHIFT;
+    *hl_map_leaf_at(map, map->leaf_count++) = (hl_map_leaf){.pages = pages, .start = start};
+    *number = map->leaf_count;
+    return *number;
 }
 
 /* Make the page fit, and return it; NULL: no memory. */
-static uint64_t *prepare(hl_map *map, uintptr_t address, uint32_t shift)
+static hl_map_page *prepare(hl_map *map, uintptr_t address, hl_map_cut cut)
 {
-    uint64_t **leaf = &map->leaves[address >> HL_MAP_LEAF_SHIFT];
-    if (*leaf == NULL) {
-        *leaf = hl_os_map(LEAF_BYTES);
-        if (*leaf == NULL)
-            return NULL;
-        map->used[map->used_leaves++] = (uint32_t)(address >> HL_MAP_LEAF_SHIFT);
-    }
-    map->near = address >> HL_MAP_LEAF_SHIFT;
-    map->near_pages = *leaf;
-    uint64_t *page = hl_map_page(map, address);
-    if (*page != 0 && hl_map_shift(*page) <= shift)
+    uint32_t number = leaf_of(map, address);
+    if (number == 0)
+        return NULL;
+    map->near = (address >> HL_MAP_LEAF_SHIFT) * HL_MAP_UNITS_PER_LEAF;
+    map->near_pages = hl_map_leaf_at(map, number - 1)->pages;
+    hl_map_page *page = hl_map_page_of(map, address);
+    if (page->cut >= cut)
         return page;
+    uint32_t shift = hl_map_shift(cut);
     void *slots = hl_pool_alloc(map->pool, slots_bytes(shift));
     if (slots == NULL)
         return NULL;
-    uint64_t old = *page;
-    uint64_t made = (uint64_t)(uintptr_t)slots << (HL_MAP_SLOTS_AT - 4) | shift;
-    if (old != 0) {
-        made |= old & (HL_MAP_LIVE_MASK | HL_MAP_QUEUED);
-        spread(old, made, address & ~(uintptr_t)(PAGE_BYTES - 1));
-        hl_pool_free(map->pool, hl_map_slots(old), slots_bytes(hl_map_shift(old)));
+    uintptr_t start = start_of(address);
+    hl_map_page old = *page;
+    page->slots = (uintptr_t)slots - (start >> shift) * sizeof(uint32_t);
+    page->cut = cut;
+    if (old.cut != 0) {
+        spread(&old, page, start);
+        free_slots(map, &old, start);
     }
-    *page = made;
     return page;
 }
 
 hl_status hl_map_put(hl_map *map, uintptr_t address, size_t size, uint32_t site, hl_map_stale *stale)
 {
     *stale = (hl_map_stale){0};
-    uint64_t *page = prepare(map, address, shift_for(address, size));
+    hl_map_page *page = prepare(map, address, cut_for(address, size));
     if (page == NULL)
         return HL_NO_MEMORY;
-    uint32_t *slot = hl_map_slot(*page, address);
+    uint32_t *slot = hl_map_slot(page, address);
     if (*slot == 0)
-        *page += HL_MAP_ONE_LIVE;
+        page->live++;
     else
-        *stale = (hl_map_stale){.address = hl_map_address(*page, address, *slot), .site = *slot & HL_MAP_MOST_SITES};
+        *stale = (hl_map_stale){.address = hl_map_address(page, address, *slot), .site = *slot & HL_MAP_MOST_SITES};
     *slot = hl_map_start(address) | site;
     return HL_OK;
 }
 
-static void enqueue(hl_map *map, uint64_t *page)
+static void enqueue(hl_map *map, uintptr_t address)
 {
-    *page |= HL_MAP_QUEUED;
-    uint64_t *leaving = map->queue[map->queue_at];
-    map->queue[map->queue_at] = page;
+    hl_map_page_of(map, address)->queued = true;
+    uintptr_t oldest = map->queue[map->queue_at];
+    map->queue[map->queue_at] = address | 1;
     map->queue_at = (map->queue_at + 1) % HL_MAP_QUEUE;
-    if (leaving == NULL)
+    if (oldest == 0)
         return;
-    *leaving &= ~HL_MAP_QUEUED;
-    if ((*leaving & HL_MAP_LIVE_MASK) != 0)
+    hl_map_page *leaving = hl_map_page_of(map, oldest);
+    leaving->queued = false;
+    if (leaving->live != 0)
         return; /* in use again */
-    hl_pool_free(map->pool, hl_map_slots(*leaving), slots_bytes(hl_map_shift(*leaving)));
-    *leaving = 0;
+    free_slots(map, leaving, oldest);
+    *leaving = (hl_map_page){0};
 }
 
 uint32_t hl_map_take(hl_map *map, uintptr_t address)
@@ -131,35 +155,35 @@ uint32_t hl_map_take(hl_map *map, uintptr_t address)
     if (slot == NULL)
         return 0;
     uint32_t site = *slot & HL_MAP_MOST_SITES;
-    uint64_t *page = hl_map_page(map, address);
+    hl_map_page *page = hl_map_page_of(map, address);
     hl_map_take_from(&(hl_map_place){.page = page, .slot = slot, .site = site});
-    if ((*page & (HL_MAP_LIVE_MASK | HL_MAP_QUEUED)) == 0) /* no block left and not in the queue yet */
-        enqueue(map, page);
+    if (page->live == 0 && !page->queued)
+        enqueue(map, address);
     return site;
 }
 
 size_t hl_map_memory(const hl_map *map)
 {
-    if (map->leaves == NULL)
+    if (map->numbers == NULL)
         return 0;
-    size_t bytes = hl_os_resident(map->leaves, ROOT_BYTES);
-    for (uint32_t i = 0; i < map->used_leaves; i++)
-        bytes += hl_os_resident(map->leaves[map->used[i]], LEAF_BYTES);
+    size_t bytes = hl_os_resident(map->numbers, ROOT_BYTES) + map->leaf_count * sizeof(hl_map_leaf);
+    for (uint32_t i = 0; i < map->leaf_count; i++)
+        bytes += hl_os_resident(hl_map_leaf_at(map, i)->pages, LEAF_BYTES);
     return bytes + hl_pool_memory(map->pool);
 }
 
 uint64_t hl_map_blocks(const hl_map *map)
 {
     uint64_t blocks = 0;
-    for (uint32_t i = 0; i < map->used_leaves; i++)
+    for (uint32_t i = 0; i < map->leaf_count; i++)
         for (uint32_t j = 0; j < HL_MAP_PAGES_PER_LEAF; j++)
-            blocks += (map->leaves[map->used[i]][j] & HL_MAP_LIVE_MASK) / HL_MAP_ONE_LIVE;
+            blocks += hl_map_leaf_at(map, i)->pages[j].live;
     return blocks;
 }
 
-static void each_in_page(uint64_t page, uintptr_t start, hl_map_visitor visit, void *context)
+static void each_in_page(const hl_map_page *page, uintptr_t start, hl_map_visitor visit, void *context)
 {
-    uintptr_t step = (uintptr_t)1 << hl_map_shift(page);
+    uintptr_t step = (uintptr_t)1 << hl_map_shift(page->cut);
     for (uintptr_t address = start; address < start + PAGE_BYTES; address += step) {
         uint32_t entry = *hl_map_slot(page, address);
         if (entry != 0)
@@ -169,11 +193,11 @@ static void each_in_page(uint64_t page, uintptr_t start, hl_map_visitor visit, v
 
 void hl_map_each(const hl_map *map, hl_map_visitor visit, void *context)
 {
-    for (uint32_t i = 0; i < map->used_leaves; i++) {
-        uintptr_t start = (uintptr_t)map->used[i] << HL_MAP_LEAF_SHIFT;
-        const uint64_t *pages = map->leaves[map->used[i]];
+    for (uint32_t i = 0; i < map->leaf_count; i++) {
+        uintptr_t start = hl_map_leaf_at(map, i)->start;
+        const hl_map_page *pages = hl_map_leaf_at(map, i)->pages;
         for (uintptr_t j = 0; j < HL_MAP_PAGES_PER_LEAF; j++)
-            if (pages[j] != 0)
-                each_in_page(pages[j], start | j << HL_MAP_PAGE_SHIFT, visit, context);
+            if (pages[j].cut != 0)
+                each_in_page(&pages[j], start | j << HL_MAP_PAGE_SHIFT, visit, context);
     }
 }

@@ -189,8 +189,8 @@ hl_status hl_sites_intern(hl_sites *sites, hl_book *book, hl_stack_id stack, uin
                       .domain = domain,
                       .life = site->life,
                       .origin = sites->origin,
-                      .cut = stack == 0 ? 0 : hl_map_cut(size),
-                      .is = HL_SITE_IN_USE | (stack == 0 ? HL_SITE_HIDDEN : 0)};
+                      .cut = stack == 0 ? HL_MAP_TOO_FINE : hl_map_cut_for(size)};
+    hl_site_set(site, HL_SITE_IN_USE | (stack == 0 ? HL_SITE_HIDDEN : 0));
     if (stack != 0)
         note_birth(sites, book, site);
     return HL_OK;

@@ -3,6 +3,8 @@
  * A site is one cache line. Its counts for the peak are kept without a log: the ledger's epoch grows whenever a new
  * peak is reached (at that instant the count of every site's blocks alive is the peak's); the first change of a site in
  * an epoch saves the count it had. So the peak's count is `saved` if the site changed in this epoch, else that of now.
+ * Epochs are even numbers. A site whose blocks take more than counting when they leave (hl_site_is_apart) keeps the odd
+ * one that follows. So one comparison tells whether there is nothing to do but to count.
  *
  * A site with no live block that the peak does not need either is dead. Dead sites are reclaimed by a hand that goes
  * round the table a few steps whenever a site is made (and when the ledger says so): no pause, and a program that makes
@@ -33,6 +35,8 @@ enum { HL_FEW_SITES = 1 << 12, HL_MOST_FEW_SITES = 1 << 16, HL_FEW_COUNTED_SITES
  * and that would lose their sites before they come back to them. With a frame limit of 1 they are at few places. */
 enum { HL_HAND_STEPS = 4, HL_HAND_STEPS_AT_ONE_FRAME = 16 };
 
+enum { HL_EPOCH_STEP = 2 };
+
 /* What a site is; bits, so that several are asked at once. */
 enum {
     HL_SITE_IN_USE = 1,
@@ -45,15 +49,15 @@ typedef struct {
     uint64_t allocated; /* blocks entered since start */
     uint64_t freed;     /* how many of them have left: see hl_site_live */
     uint64_t saved;     /* blocks alive when the epoch's first change came */
-    uint64_t epoch;     /* of `saved` */
+    uint64_t epoch;     /* of `saved`; odd: the site is apart */
     uint32_t seen;      /* `allocated` when the hand last came by, in its lower half */
     uint32_t next;      /* the site that was looked for after this one, the last time; 0: not known */
     hl_stack_id stack;  /* 0: a hidden site, in no snapshot */
     uint32_t domain;
     uint32_t life;  /* how often this id was reclaimed: see index.h. A cache remembers it with the id */
+    hl_map_cut cut; /* that its blocks' pages need at least; HL_MAP_TOO_FINE: the site is hidden */
     uint8_t origin; /* whose ledger made it: an index into the ledger's origins */
-    uint8_t cut; /* of its blocks' pages: see hl_map_cut. 0 for a hidden site: hl_map_put_quickly refuses its blocks */
-    uint8_t is;  /* HL_SITE_IN_USE and others */
+    uint8_t is;     /* HL_SITE_IN_USE and others */
 } hl_site;
 
 _Static_assert(sizeof(hl_site) == 64, "a site is one cache line");
@@ -111,16 +115,34 @@ static inline uint64_t hl_site_live(const hl_site *site)
 /* What the site held at the peak. */
 static inline uint64_t hl_site_at_peak(const hl_site *site, uint64_t epoch)
 {
-    return site->epoch == epoch ? site->saved : hl_site_live(site);
+    return (site->epoch & ~UINT64_C(1)) == epoch ? site->saved : hl_site_live(site);
 }
 
 /* To be called before a block comes or goes. */
 static inline void hl_site_save(hl_site *site, uint64_t epoch)
 {
-    if (site->epoch != epoch) {
-        site->epoch = epoch;
+    if (HL_LIKELY(site->epoch == epoch))
+        return;
+    HL_APART;
+    uint64_t own = epoch | (site->epoch & 1);
+    if (site->epoch != own) {
+        site->epoch = own;
         site->saved = hl_site_live(site);
     }
+    HL_APART;
+}
+
+static inline bool hl_site_is_apart(const hl_site *site)
+{
+    return (site->epoch & 1) != 0;
+}
+
+/* It is this as well now. */
+static inline void hl_site_set(hl_site *site, uint8_t what)
+{
+    site->is |= what;
+    if (site->is & (HL_SITE_HIDDEN | HL_SITE_HOLDS_CODE))
+        site->epoch |= 1;
 }
 
 #endif

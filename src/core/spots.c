@@ -2,7 +2,7 @@
 
 #include "spots.h"
 
-/* 4,096 spots, 96 KB, or four times as many. More would be far away for the processor, and where there are more stacks
+/* 4,096 spots, 128 KB, or four times as many. More would be far away for the processor, and where there are more stacks
  * than these, following the order of the sites is faster (hl_ledger_guess). */
 enum { FEWEST = 12, MOST = 14, STEP = 2 };
 
@@ -20,7 +20,7 @@ static void begin(hl_spots *spots)
 
 static uint32_t log2_of(const hl_spots *spots)
 {
-    return 64u - spots->shift;
+    return (uint32_t)__builtin_ctzll(spots->mask / sizeof(hl_spot) + 1);
 }
 
 static size_t spot_bytes(uint32_t log2)
@@ -52,7 +52,7 @@ static bool set_size(hl_spots *spots, uint32_t log2, bool alone)
         hl_os_unmap(was.calls, call_bytes(log2_of(&was)));
     spots->spots = made;
     spots->calls = calls;
-    spots->shift = (uint8_t)(64 - log2);
+    spots->mask = spot_bytes(log2) - sizeof(hl_spot);
     return true;
 }
 

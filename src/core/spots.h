@@ -34,16 +34,16 @@ typedef struct {
 } hl_call;
 
 typedef struct {
-    uint64_t key;    /* of instruction and size: see hl_spots_key */
-    uint64_t stamp;  /* the context in the upper half, the site's life in the lower */
-    hl_site_id site; /* 0: an empty place */
+    _Alignas(32) uint64_t key; /* of instruction and size: see hl_spots_key. A spot is half a cache line */
+    uint64_t stamp;            /* the context in the upper half, the site's life in the lower */
+    hl_site_id site;           /* 0: an empty place */
 } hl_spot;
 
 typedef struct {
     hl_spot *spots;
     hl_call *calls;   /* as many; NULL: the frame limit is 1 */
     uint64_t callers; /* the context of the frame that the program is in, in the upper half */
-    uint8_t shift;    /* 64 less the logarithm of their number: what it leaves of a hash is the number of a place */
+    uint64_t mask;    /* what it leaves of a hash (hl_spots_hash) is where a spot is, in bytes */
     uint32_t missed;  /* how often a site was there and no spot knew it, less the new ones, in tables of this size */
     hl_context root;
     hl_context last; /* the last number that was given */
@@ -69,6 +69,13 @@ void hl_spots_void(hl_spots *spots);
  * that somebody keeps are void. */
 bool hl_spots_begin_again(hl_spots *spots);
 
+/* The upper bits of a product say where a spot is. */
+enum { HL_SPOTS_HASH_SHIFT = 45 };
+static inline uint64_t hl_spots_hash(uint64_t key)
+{
+    return key * 0x9e3779b97f4a7c15u >> HL_SPOTS_HASH_SHIFT;
+}
+
 /* The program is in a frame with this context now. */
 static inline void hl_spots_set_callers(hl_spots *spots, hl_context context)
 {
@@ -78,8 +85,8 @@ static inline void hl_spots_set_callers(hl_spots *spots, hl_context context)
 /* The context of what a frame calls at `instruction`; `from` is its own. */
 static inline hl_context hl_spots_call(hl_spots *spots, hl_context from, uintptr_t instruction)
 {
-    uint64_t hash = (instruction + ((uint64_t)from << 32)) * 0x9e3779b97f4a7c15u;
-    hl_call *call = spots->calls + (hash >> spots->shift);
+    uint64_t hash = hl_spots_hash(instruction + ((uint64_t)from << 32));
+    hl_call *call = spots->calls + (hash & spots->mask) / sizeof(hl_spot);
     if (HL_UNLIKELY(call->instruction != instruction || call->from != from))
         *call = (hl_call){.instruction = instruction, .from = from, .to = ++spots->last};
     return call->to;
@@ -93,7 +100,7 @@ static inline uint64_t hl_spots_key(uintptr_t instruction, uint64_t size)
 
 static inline hl_spot *hl_spots_place(const hl_spots *spots, uint64_t key)
 {
-    return spots->spots + (((key + spots->callers) * 0x9e3779b97f4a7c15u) >> spots->shift);
+    return (hl_spot *)(void *)((char *)spots->spots + (hl_spots_hash(key + spots->callers) & spots->mask));
 }
 
 /* The site of a block of `size` bytes allocated at `instruction` of the frame that the program is in. 0: not known. */

@@ -20,6 +20,9 @@ typedef enum {
 #define HL_MUST_USE __attribute__((warn_unused_result))
 /* For the path of every allocation. Without it, the compiler would share the code between the hooks. */
 #define HL_INLINE static inline __attribute__((always_inline))
+/* On the rare branch of a condition: keep it apart from the usual one. Otherwise the compiler loads what both need into
+ * registers before the condition, or makes a conditional move of it, and the usual branch takes more instructions. */
+#define HL_APART __asm__ volatile("" ::: "memory")
 #define HL_LIKELY(x) __builtin_expect(!!(x), 1)
 #define HL_UNLIKELY(x) __builtin_expect(!!(x), 0)
 

@@ -43,7 +43,7 @@ int hl_domains_track(unsigned int domain, uintptr_t address, size_t size)
     }
     if (hl_hooks_are_tracing()) {
         uint64_t lost = hl_hooks_ledger.lost;
-        bool fits = size <= INT64_MAX - hl_hooks_ledger.traced; /* sums are shown as signed numbers */
+        bool fits = size <= INT64_MAX - hl_ledger_traced(&hl_hooks_ledger); /* sums are shown as signed numbers */
         hl_site_id site = fits ? site_for(thread, size, domain) : 0;
         hl_ledger_enter(&hl_hooks_ledger, address, SMALLEST_BLOCK, domain, site);
         result = hl_hooks_ledger.lost == lost ? HL_DOMAINS_DONE : HL_DOMAINS_NO_MEMORY;

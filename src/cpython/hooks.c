@@ -8,7 +8,7 @@
 #include "resolve.h"
 
 hl_gate hl_hooks_gate = HL_GATE_INIT;
-hl_ledger hl_hooks_ledger;
+hl_ledger hl_hooks_ledger = {HL_LEDGER_CLOSED};
 hl_shadow hl_hooks_shadow;
 _Atomic bool hl_hooks_tracing;
 __thread hl_hooks_thread hl_hooks_this_thread;
@@ -196,7 +196,7 @@ typedef struct {
 
 HL_INLINE void enter_under(hl_site_id site, uintptr_t block, size_t size)
 {
-    if (HL_UNLIKELY(site == 0 || !hl_ledger_enter_quickly(&hl_hooks_ledger, block, site)))
+    if (HL_UNLIKELY(site == 0 || !hl_ledger_enter_quickly(&hl_hooks_ledger, block, site, size)))
         hl_ledger_enter(&hl_hooks_ledger, block, size, 0, site);
     atomic_store_explicit(&hl_hooks_last_block, block, memory_order_relaxed);
 }
@@ -326,7 +326,7 @@ HL_INLINE void enter_block(bool attached, void *block, size_t size)
             enter_by_stack(frame, block, size);
             return;
         }
-        if (HL_LIKELY(hl_ledger_enter_quickly(&hl_hooks_ledger, (uintptr_t)block, site))) {
+        if (HL_LIKELY(hl_ledger_enter_quickly(&hl_hooks_ledger, (uintptr_t)block, site, size))) {
             atomic_store_explicit(&hl_hooks_last_block, (uintptr_t)block, memory_order_relaxed);
             hl_gate_leave_favoured(&hl_hooks_gate);
             return;

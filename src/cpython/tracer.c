@@ -21,7 +21,7 @@ static void end_tracing(void)
     atomic_store(&hl_hooks_tracing, false);
     hl_window_discard_all(&hl_hooks_ledger);
     hl_ledger old = hl_hooks_ledger;
-    hl_hooks_ledger = (hl_ledger){.era = old.era + 1, .lost = old.lost};
+    hl_hooks_ledger = (hl_ledger){HL_LEDGER_CLOSED, .era = old.era + 1, .lost = old.lost};
     hl_shadow_close(&hl_hooks_shadow);
     hl_hooks_unlock();
     hl_ledger_close(&old);
@@ -276,7 +276,7 @@ void hl_tracer_traced(uint64_t *current, uint64_t *peak)
 {
     (void)hl_tracer_see_to_hooks(false);
     hl_hooks_lock();
-    *current = hl_hooks_ledger.traced;
+    *current = hl_ledger_traced(&hl_hooks_ledger);
     *peak = hl_ledger_peak(&hl_hooks_ledger);
     hl_hooks_unlock();
 }
@@ -319,7 +319,7 @@ void hl_tracer_memory(hl_tracer_bytes *bytes)
 
 void hl_tracer_get_facts(hl_tracer_facts *facts)
 {
-    *facts = (hl_tracer_facts){.traced = hl_hooks_ledger.traced,
+    *facts = (hl_tracer_facts){.traced = hl_ledger_traced(&hl_hooks_ledger),
                                .peak = hl_ledger_peak(&hl_hooks_ledger),
                                .lost = hl_hooks_ledger.lost,
                                .interruptions = atomic_load(&interruptions),

@@ -55,7 +55,7 @@ static inline uint32_t stack_of(const hl_book *book, hl_stack_id id)
 static inline void block_enters(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain, hl_site_id site)
 {
     if (domain != 0 || site == 0 || (hl_sites_at(&ledger->sites, site)->is & HL_SITE_HIDDEN) ||
-        !hl_ledger_enter_quickly(ledger, address, site))
+        !hl_ledger_enter_quickly(ledger, address, site, hl_sites_at(&ledger->sites, site)->size))
         hl_ledger_enter(ledger, address, size, domain, site);
 }
 

@@ -41,7 +41,7 @@ static void check_and_close(uint64_t blocks, uint64_t lost)
 {
     CHECK(hl_ledger_validate(&ledger) == NULL);
     CHECK_EQUAL(hl_ledger_live_blocks(&ledger), blocks);
-    CHECK_EQUAL(ledger.traced, blocks * SIZE);
+    CHECK_EQUAL(hl_ledger_traced(&ledger), blocks * SIZE);
     CHECK_EQUAL(ledger.lost, lost);
     CHECK(!hl_missed_any(&missed));
     hl_ledger_close(&ledger);

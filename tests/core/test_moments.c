@@ -96,7 +96,7 @@ static void replay_all(void)
     }
     replay(first, the.event_count, &live);
     replay(first, moment, &peak);
-    CHECK_EQUAL(live.bytes, the.ledger.traced);
+    CHECK_EQUAL(live.bytes, hl_ledger_traced(&the.ledger));
     CHECK_EQUAL(peak.bytes, the.ledger.peak);
     CHECK_EQUAL(greatest, the.ledger.peak);
 }
@@ -302,7 +302,7 @@ static void the_peak_while_sites_are_reclaimed(void)
             if (i % 9000 == 8999) {
                 compare_all();
                 reclaimed = reclaimed || the.ledger.sites.retired_blocks > 0;
-                away_from_peak = away_from_peak || the.ledger.traced < the.ledger.peak * 2 / 3;
+                away_from_peak = away_from_peak || hl_ledger_traced(&the.ledger) < the.ledger.peak * 2 / 3;
             }
             if (i == 40000)
                 reset();

@@ -83,28 +83,28 @@ static void spots_follow_the_sites(void)
     hl_spots spots;
     for (int alone = 0; alone < 2; alone++) {
         CHECK_OR_RETURN(hl_spots_open(&spots, alone) == HL_OK);
-        uint8_t shift = spots.shift;
-        uint32_t places = UINT32_C(1) << (64 - shift);
+        uint64_t mask = spots.mask;
+        uint32_t places = (uint32_t)(mask / sizeof(hl_spot) + 1);
         for (uint32_t i = 0; i < places; i++)
             hl_spots_miss(&spots, places - 1, false); /* more places would not help */
-        CHECK_EQUAL(spots.shift, shift);
+        CHECK_EQUAL(spots.mask, mask);
         for (uint32_t i = 0; i < 4 * places; i++)
             hl_spots_miss(&spots, 100 * places, i % 2 == 0); /* nor here, where most sites are new */
-        CHECK_EQUAL(spots.shift, shift);
+        CHECK_EQUAL(spots.mask, mask);
         hl_os_fail_every(1);
         for (uint32_t i = 0; i < places; i++)
             hl_spots_miss(&spots, places, false);
         hl_os_fail_every(0);
-        CHECK_EQUAL(spots.shift, shift);
+        CHECK_EQUAL(spots.mask, mask);
         hl_context context = alone ? spots.root : hl_spots_call(&spots, spots.root, 1);
         for (uint32_t i = 0; i < 20 * places; i++)
             hl_spots_miss(&spots, 100 * places, false);
-        CHECK(spots.shift < shift);
+        CHECK(spots.mask > mask);
         CHECK(alone || hl_spots_call(&spots, spots.root, 1) > context);
         hl_spots_shrink(&spots, places);
-        CHECK(spots.shift < shift);
+        CHECK(spots.mask > mask);
         hl_spots_shrink(&spots, places / 2);
-        CHECK_EQUAL(spots.shift, shift);
+        CHECK_EQUAL(spots.mask, mask);
         hl_spots_close(&spots);
     }
 }

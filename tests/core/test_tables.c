@@ -255,21 +255,22 @@ static void the_short_way_is_for_plain_addresses_in_pages_that_are_ready(void)
     CHECK_OR_RETURN(hl_map_open(&map) == HL_OK);
     for (size_t size = 0; size < 3 << HL_MAP_COARSEST; size++) {
         size_t rounded = size == 0 ? 16 : (size + 15) & ~(size_t)15;
-        CHECK_EQUAL((size_t)1 << hl_map_cut(size) <= rounded, 1);
-        CHECK_EQUAL(hl_map_cut(size) == HL_MAP_COARSEST || (size_t)2 << hl_map_cut(size) > rounded, 1);
+        CHECK_EQUAL((size_t)1 << hl_map_shift(hl_map_cut_for(size)) <= rounded, 1);
+        uint32_t shift = hl_map_shift(hl_map_cut_for(size));
+        CHECK_EQUAL(shift == HL_MAP_COARSEST || (size_t)2 << shift > rounded, 1);
     }
-    CHECK_EQUAL(hl_map_put_quickly(&map, 0x20100, hl_map_cut(256), 1), 0); /* there is no leaf */
+    CHECK_EQUAL(hl_map_put_quickly(&map, 0x20100, hl_map_cut_for(256), 1), 0); /* there is no leaf */
     CHECK_EQUAL(hl_map_put(&map, 0x20100, 256, 1, &stale), HL_OK);
-    CHECK_EQUAL(hl_map_put_quickly(&map, 0x24100, hl_map_cut(256), 2), 0); /* no page */
-    CHECK_EQUAL(hl_map_put_quickly(&map, 0x20300, hl_map_cut(112), 2), 0); /* cut too coarse */
-    CHECK_EQUAL(hl_map_put_quickly(&map, 0x20100, hl_map_cut(256), 2), 0); /* the slot is taken */
+    CHECK_EQUAL(hl_map_put_quickly(&map, 0x24100, hl_map_cut_for(256), 2), 0); /* no page */
+    CHECK_EQUAL(hl_map_put_quickly(&map, 0x20300, hl_map_cut_for(112), 2), 0); /* cut too coarse */
+    CHECK_EQUAL(hl_map_put_quickly(&map, 0x20100, hl_map_cut_for(256), 2), 0); /* the slot is taken */
     static const uintptr_t odd[] = {0x20308, 0x20301, 0x2030f, (uintptr_t)1 << 48 | 0x20300, ~(uintptr_t)0xf};
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
-        CHECK_EQUAL(hl_map_put_quickly(&map, odd[i], hl_map_cut(256), 2), 0);
+        CHECK_EQUAL(hl_map_put_quickly(&map, odd[i], hl_map_cut_for(256), 2), 0);
         CHECK_EQUAL(hl_map_look(&map, odd[i], &place), 0);
     }
     CHECK_EQUAL(hl_map_look(&map, 0x20100, &place), 0); /* the last one of its page */
-    CHECK_EQUAL(hl_map_put_quickly(&map, 0x20300, hl_map_cut(256), 2), 1);
+    CHECK_EQUAL(hl_map_put_quickly(&map, 0x20300, hl_map_cut_for(256), 2), 1);
     CHECK_OR_RETURN(hl_map_look(&map, 0x20310, &place)); /* inside a block */
     CHECK_EQUAL(place.site, 0);
     CHECK_OR_RETURN(hl_map_look(&map, 0x20500, &place)); /* none there */
@@ -326,7 +327,7 @@ static void bytes_a_block_stay_below_sixteen_at_any_size(void)
         CHECK_OR_RETURN(hl_map_open(&map) == HL_OK);
         for (uintptr_t i = 0; i < blocks; i++)
             CHECK_OR_RETURN(hl_map_put(&map, 0x550000000000 + i * spacing, sizes[s], 1, &stale) == HL_OK);
-        size_t fixed = 1 << 20; /* a chunk's rounding, once a process */
+        size_t fixed = 2 * HL_MAP_PAGES_PER_LEAF * sizeof(hl_map_page); /* the leaves: one for each GB of addresses */
         CHECK(hl_map_memory(&map) < blocks * 16 + fixed);
         hl_map_close(&map);
     }

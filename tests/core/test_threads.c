@@ -128,7 +128,7 @@ static hl_snapshot *take_snapshot(hl_moment moment)
         return NULL;
     hl_gate_enter(&gate);
     status = ledger.era != era ? HL_FULL : hl_ledger_fill(&ledger, moment, snapshot, room);
-    uint64_t total = moment == HL_PEAK ? ledger.peak : ledger.traced;
+    uint64_t total = moment == HL_PEAK ? ledger.peak : hl_ledger_traced(&ledger);
     hl_gate_leave(&gate);
     if (status == HL_OK) {
         CHECK_EQUAL(snapshot->bytes, total);

@@ -252,8 +252,8 @@ BUGS = [
         "gh_125703",
         "a block that is freed stays in the totals",
         "src/core/ledger.h",
-        "    ledger->traced -= site->size;\n    return true;\n",
-        "    return true;\n",
+        "    hl_ledger_count_out(ledger, site);\n    return true;\n",
+        "    site->freed++;\n    return true;\n",
         "record",
     ),
     Bug(
