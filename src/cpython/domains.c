@@ -15,7 +15,7 @@ enum { SMALLEST_BLOCK = 1 };
 static hl_site_id site_for(PyThreadState *thread, uint64_t size, uint32_t domain)
 {
     const void *frame = thread == NULL ? NULL : hl_frames_current(thread);
-    if (frame != NULL && frame == hl_hooks_this_thread.own_frame)
+    if (frame != NULL && frame == hl_this_thread.own_frame)
         return hl_ledger_own_site(&hl_hooks_ledger, size);
     return hl_hooks_site(frame, size, domain);
 }

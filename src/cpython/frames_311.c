@@ -5,10 +5,10 @@
 
 #include <internal/pycore_frame.h>
 #include <internal/pycore_object.h>
-#include <internal/pycore_pystate.h>
 
 #include "resolve.h"
 #include "shadow.h"
+#include "this_thread.h"
 
 typedef _PyInterpreterFrame frame;
 
@@ -37,10 +37,15 @@ void hl_frames_prepare(void)
 {
 }
 
+/* One GIL for all interpreters; the "current" state is its holder's, not necessarily the caller's. */
+PyThreadState *hl_frames_at_once(bool attached)
+{
+    return attached ? *hl_this_thread.look_at : NULL;
+}
+
 bool hl_frames_here(bool attached, PyThreadState **thread)
 {
-    /* One GIL for all interpreters; the "current" state is its holder's, not necessarily the caller's. */
-    PyThreadState *holder = _PyThreadState_GET();
+    PyThreadState *holder = hl_this_thread_state();
     *thread = attached || holder == hl_frames_detached() ? holder : NULL;
     return *thread != NULL;
 }

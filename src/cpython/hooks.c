@@ -11,7 +11,6 @@ hl_gate hl_hooks_gate = HL_GATE_INIT;
 hl_ledger hl_hooks_ledger = {HL_LEDGER_CLOSED};
 hl_shadow hl_hooks_shadow;
 _Atomic bool hl_hooks_tracing;
-__thread hl_hooks_thread hl_hooks_this_thread;
 _Atomic uintptr_t hl_hooks_last_block;
 
 static hl_missed missed; /* by hooks that a fork has kept out */
@@ -170,7 +169,7 @@ HL_INLINE hl_site_id site_for(PyThreadState *thread, uint64_t size)
 {
     const void *frame = thread == NULL ? NULL : hl_frames_current(thread);
     if (HL_LIKELY(frame != NULL)) {
-        if (HL_UNLIKELY(frame == hl_hooks_this_thread.own_frame))
+        if (HL_UNLIKELY(frame == hl_this_thread.own_frame))
             return hl_ledger_own_site(&hl_hooks_ledger, size);
         hl_site_id site = site_at_spot(frame, size);
         if (HL_LIKELY(site != 0))
@@ -276,10 +275,9 @@ static __attribute__((noinline)) void visit_slowly(action *act, action *otherwis
 
 HL_INLINE void visit(action *act, action *otherwise, bool attached, void *block, size_t size, detached *old)
 {
-    PyThreadState *thread;
-    bool favoured = hl_frames_here(attached, &thread);
+    PyThreadState *thread = hl_frames_at_once(attached);
     call c = {.thread = thread, .block = (uintptr_t)block, .size = size, .old = old};
-    if (HL_LIKELY(favoured && hl_gate_try_favoured(&hl_hooks_gate))) {
+    if (HL_LIKELY(thread != NULL && hl_gate_try_favoured(&hl_hooks_gate))) {
         act(&c);
         hl_gate_leave_favoured(&hl_hooks_gate);
     } else {
@@ -288,57 +286,53 @@ HL_INLINE void visit(action *act, action *otherwise, bool attached, void *block,
     }
 }
 
-/* Entering a block at a place where blocks of its size were entered before is all that is inline: what is called
- * instead, is called last, so that the hook need not save a register for it. */
+/* Entering a block at a place where blocks of its size were entered before is all that is inline. What is called instead is
+ * called last and returns the block, so that the hook need not save a register for it. It also sees to it that there is a
+ * block: where there is none, the quick way does not lead on. */
 
-static __attribute__((noinline)) void enter_by_stack(const void *frame, void *block, size_t size)
+static __attribute__((noinline)) void *enter_by_stack(const void *frame, void *block, size_t size)
 {
-    if (HL_LIKELY(hl_hooks_are_tracing()))
+    if (HL_LIKELY(block != NULL && hl_hooks_are_tracing()))
         enter_under(hl_hooks_site(frame, size, 0), (uintptr_t)block, size);
     hl_gate_leave_favoured(&hl_hooks_gate);
+    return block;
 }
 
-static __attribute__((noinline, cold)) void enter_in_gate(PyThreadState *thread, void *block, size_t size)
+static __attribute__((noinline, cold)) void *enter_in_gate(PyThreadState *thread, void *block, size_t size)
 {
-    enter(&(call){.thread = thread, .block = (uintptr_t)block, .size = size});
+    if (block != NULL)
+        enter(&(call){.thread = thread, .block = (uintptr_t)block, .size = size});
     hl_gate_leave_favoured(&hl_hooks_gate);
+    return block;
 }
 
-static __attribute__((noinline, cold)) void enter_slowly(bool attached, void *block, size_t size)
+static __attribute__((noinline, cold)) void *enter_slowly(bool attached, void *block, size_t size)
 {
+    if (block == NULL)
+        return NULL;
     call c = {.block = (uintptr_t)block, .size = size};
     visit_slowly(enter, lose, attached, &c);
     if (attached && c.thread != NULL && hl_hooks_are_tracing())
         hl_freelists_see_to(c.thread->interp); /* we may meet this interpreter for the first time */
+    return block;
 }
 
-HL_INLINE void enter_block(bool attached, void *block, size_t size)
+HL_INLINE void *enter_block(bool attached, void *block, size_t size)
 {
-    PyThreadState *thread;
-    if (HL_UNLIKELY(!hl_frames_here(attached, &thread) || !hl_gate_try_favoured(&hl_hooks_gate))) {
-        enter_slowly(attached, block, size);
-        return;
-    }
+    PyThreadState *thread = hl_frames_at_once(attached);
+    if (HL_UNLIKELY(thread == NULL || !hl_gate_try_favoured(&hl_hooks_gate)))
+        return enter_slowly(attached, block, size);
     const void *frame = hl_frames_current(thread);
-    if (HL_LIKELY(frame != NULL && frame != hl_hooks_this_thread.own_frame)) {
-        hl_site_id site = site_at_spot(frame, size); /* when we are not tracing we are nowhere */
-        if (site == 0) {
-            enter_by_stack(frame, block, size);
-            return;
-        }
-        if (HL_LIKELY(hl_ledger_enter_quickly(&hl_hooks_ledger, (uintptr_t)block, site, size))) {
-            atomic_store_explicit(&hl_hooks_last_block, (uintptr_t)block, memory_order_relaxed);
-            hl_gate_leave_favoured(&hl_hooks_gate);
-            return;
-        }
-    }
-    enter_in_gate(thread, block, size);
-}
-
-static __attribute__((noinline, cold)) void leave_in_gate(void *block)
-{
-    leave(&(call){.block = (uintptr_t)block});
+    if (HL_UNLIKELY(frame == NULL))
+        return enter_in_gate(thread, block, size);
+    hl_site_id site = site_at_spot(frame, size); /* when we are not tracing we are nowhere */
+    if (site == 0)
+        return enter_by_stack(frame, block, size);
+    if (HL_UNLIKELY(!hl_ledger_enter_quickly(&hl_hooks_ledger, (uintptr_t)block, site, size)))
+        return enter_in_gate(thread, block, size);
+    atomic_store_explicit(&hl_hooks_last_block, (uintptr_t)block, memory_order_relaxed);
     hl_gate_leave_favoured(&hl_hooks_gate);
+    return block;
 }
 
 static __attribute__((noinline, cold)) void leave_slowly(bool attached, void *block)
@@ -346,49 +340,35 @@ static __attribute__((noinline, cold)) void leave_slowly(bool attached, void *bl
     visit_slowly(leave, note, attached, &(call){.block = (uintptr_t)block});
 }
 
-HL_INLINE void leave_block(bool attached, void *block)
-{
-    PyThreadState *thread;
-    if (HL_UNLIKELY(!hl_frames_here(attached, &thread) || !hl_gate_try_favoured(&hl_hooks_gate)))
-        leave_slowly(attached, block);
-    else if (HL_LIKELY(hl_hooks_are_tracing() && hl_ledger_leave_quickly(&hl_hooks_ledger, (uintptr_t)block)))
-        hl_gate_leave_favoured(&hl_hooks_gate);
-    else
-        leave_in_gate(block);
-}
-
 /* The hooks. */
 
 HL_INLINE void *allocate(int layer, PyMemAllocatorDomain which, bool zeroed, size_t count, size_t size)
 {
     const PyMemAllocatorEx *original = &hl_layers_originals[layer][which];
-    if (HL_UNLIKELY(hl_hooks_this_thread.inside)) {
-        hl_hooks_this_thread.probed[which] |= (uint8_t)(1 << layer);
-        return zeroed ? original->calloc(original->ctx, count, size) : original->malloc(original->ctx, size);
-    }
-    hl_hooks_this_thread.inside = true;
+    hl_this_thread.inside++;
     void *block = zeroed ? original->calloc(original->ctx, count, size) : original->malloc(original->ctx, size);
-    hl_hooks_this_thread.inside = false;
-    if (HL_LIKELY(block != NULL))
-        enter_block(which != PYMEM_DOMAIN_RAW, block, count * size);
-    return block;
+    if (HL_UNLIKELY(--hl_this_thread.inside != 0)) {
+        hl_this_thread.probed[which] |= (uint8_t)(1 << layer);
+        return block;
+    }
+    return enter_block(which != PYMEM_DOMAIN_RAW, block, count * size);
 }
 
 HL_INLINE void *reallocate(int layer, PyMemAllocatorDomain which, void *block, size_t size)
 {
     const PyMemAllocatorEx *original = &hl_layers_originals[layer][which];
     bool attached = which != PYMEM_DOMAIN_RAW;
-    if (HL_UNLIKELY(hl_hooks_this_thread.inside)) {
+    if (HL_UNLIKELY(hl_this_thread.inside != 0)) {
         if (block != NULL) /* it is entered if it was allocated in a call of `free`, which is not inside */
-            leave_block(attached, block);
+            leave_slowly(attached, block);
         return original->realloc(original->ctx, block, size);
     }
     detached old = {0};
     if (block != NULL)
         visit(detach, note, attached, block, 0, &old);
-    hl_hooks_this_thread.inside = true;
+    hl_this_thread.inside++;
     void *moved = original->realloc(original->ctx, block, size);
-    hl_hooks_this_thread.inside = false;
+    hl_this_thread.inside--;
     if (moved != NULL)
         visit(enter_moved, lose, attached, moved, size, &old);
     else if (old.site != 0)
@@ -396,13 +376,35 @@ HL_INLINE void *reallocate(int layer, PyMemAllocatorDomain which, void *block, s
     return moved;
 }
 
-/* An allocator that frees by another domain's allocator comes by here once more, and nothing is entered there any more.
- * So nothing is left to be done when the original has been called: it is called last. */
+static __attribute__((noinline, cold)) void release_slowly(const PyMemAllocatorEx *original, bool attached, void *block)
+{
+    if (block != NULL)
+        leave_slowly(attached, block);
+    original->free(original->ctx, block);
+}
+
+static __attribute__((noinline, cold)) void release_in_gate(const PyMemAllocatorEx *original, void *block)
+{
+    leave(&(call){.block = (uintptr_t)block});
+    hl_gate_leave_favoured(&hl_hooks_gate);
+    original->free(original->ctx, block);
+}
+
+/* An allocator that frees by another domain's allocator comes by here once more, and nothing is entered there any more. So
+ * nothing is left to be done when the original has been called: it is called last. */
 HL_INLINE void release(int layer, PyMemAllocatorDomain which, void *block)
 {
-    if (HL_LIKELY(block != NULL))
-        leave_block(which != PYMEM_DOMAIN_RAW, block);
     const PyMemAllocatorEx *original = &hl_layers_originals[layer][which];
+    bool attached = which != PYMEM_DOMAIN_RAW;
+    if (HL_UNLIKELY(hl_frames_at_once(attached) == NULL || !hl_gate_try_favoured(&hl_hooks_gate))) {
+        release_slowly(original, attached, block);
+        return;
+    }
+    if (HL_UNLIKELY(!hl_ledger_leave_quickly(&hl_hooks_ledger, (uintptr_t)block))) {
+        release_in_gate(original, block);
+        return;
+    }
+    hl_gate_leave_favoured(&hl_hooks_gate);
     original->free(original->ctx, block);
 }
 

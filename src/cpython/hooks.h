@@ -19,6 +19,7 @@
 #include "../core/missed.h"
 #include "frames.h"
 #include "shadow.h"
+#include "this_thread.h"
 
 /* The process's ledger and what guards it. Written by the tracer alone. */
 extern hl_gate hl_hooks_gate;         /* the ledger's lock; its favoured side is the main interpreter's GIL */
@@ -46,14 +47,6 @@ void hl_hooks_unlock(void);
 /* Before and after a fork, in the thread that forks. */
 void hl_hooks_begin_fork(void);
 void hl_hooks_end_fork(bool in_child);
-
-/* What this thread is doing; see hl_tracer_begin_own_work. */
-typedef struct {
-    const void *own_frame; /* allocations made in this frame are the tracer's own: own_work.c */
-    bool inside;           /* inside an allocator that allocates already */
-    uint8_t probed[3];     /* by domain, bits of the layers that were called and passed through: see layers.c */
-} hl_hooks_thread;
-extern __thread hl_hooks_thread hl_hooks_this_thread;
 
 /* The block that was entered last: see domains.c. */
 extern _Atomic uintptr_t hl_hooks_last_block;

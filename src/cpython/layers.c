@@ -36,12 +36,12 @@ bool hl_layers_are_on_top(void)
 static uint32_t layers_called(PyMemAllocatorDomain which, const PyMemAllocatorEx *top, size_t size)
 {
     enum { ALL = (1 << HL_LAYERS) - 1 };
-    hl_hooks_this_thread.probed[which] = 0;
+    hl_this_thread.probed[which] = 0;
     void *block = top->malloc(top->ctx, size);
     if (block == NULL)
         return ALL; /* in doubt, not twice */
     top->free(top->ctx, block);
-    return hl_hooks_this_thread.probed[which];
+    return hl_this_thread.probed[which];
 }
 
 void hl_layers_survey(hl_survey survey[HL_LAYER_DOMAINS])
@@ -49,8 +49,7 @@ void hl_layers_survey(hl_survey survey[HL_LAYER_DOMAINS])
     /* Small and large to the interpreter, and to whoever keeps a reserve; but not so large that the C library maps
      * pages for it, which would change its thresholds for good. */
     static const size_t sizes[] = {1, 64, 512, 4096, 65536};
-    bool was_inside = hl_hooks_this_thread.inside;
-    hl_hooks_this_thread.inside = true; /* hooks of ours pass through, and say that they were called */
+    hl_this_thread.inside++; /* hooks of ours pass through, and say that they were called */
     for (int i = 0; i < HL_LAYER_DOMAINS; i++) {
         hl_survey *found = &survey[domains[i]];
         *found = (hl_survey){.always = true};
@@ -63,7 +62,7 @@ void hl_layers_survey(hl_survey survey[HL_LAYER_DOMAINS])
             found->always &= called != 0;
         }
     }
-    hl_hooks_this_thread.inside = was_inside;
+    hl_this_thread.inside--;
 }
 
 static bool is_over(int layer, PyMemAllocatorDomain which, const PyMemAllocatorEx *allocator)

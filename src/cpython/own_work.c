@@ -23,7 +23,7 @@ static struct {
 
 static uintptr_t this_thread(void)
 {
-    return (uintptr_t)&hl_hooks_this_thread;
+    return (uintptr_t)&hl_this_thread;
 }
 
 static bool is_mine(int place)
@@ -46,7 +46,7 @@ void hl_tracer_begin_own_work(hl_own_work *work)
             break;
         }
     }
-    hl_hooks_this_thread.own_frame = frame;
+    hl_this_thread_set_own_frame(frame);
 }
 
 void hl_tracer_end_own_work(const hl_own_work *work)
@@ -62,5 +62,5 @@ void hl_tracer_end_own_work(const hl_own_work *work)
             frame = open[place].frame;
         }
     }
-    hl_hooks_this_thread.own_frame = frame;
+    hl_this_thread_set_own_frame(frame);
 }

@@ -50,12 +50,8 @@ BUGS = [
         "raw_threads",
         "a block leaves the ledger after it was freed",
         "src/cpython/hooks.c",
-        "    if (HL_LIKELY(block != NULL))\n        leave_block(which != PYMEM_DOMAIN_RAW, block);\n"
-        "    const PyMemAllocatorEx *original = &hl_layers_originals[layer][which];\n"
-        "    original->free(original->ctx, block);\n",
-        "    const PyMemAllocatorEx *original = &hl_layers_originals[layer][which];\n"
-        "    original->free(original->ctx, block);\n"
-        "    if (HL_LIKELY(block != NULL))\n        leave_block(which != PYMEM_DOMAIN_RAW, block);\n",
+        "    if (block != NULL)\n        leave_slowly(attached, block);\n    original->free(original->ctx, block);\n",
+        "    original->free(original->ctx, block);\n    if (block != NULL)\n        leave_slowly(attached, block);\n",
     ),
     Bug(
         "forks",
@@ -68,8 +64,8 @@ BUGS = [
         "interpreters",
         "an interpreter with a GIL of its own goes in by the main one's side",
         "src/cpython/frames_here.h",
-        "return *thread != NULL && (*thread)->interp == main_interpreter;",
-        "return *thread != NULL;",
+        "return thread != NULL && thread->interp == main_interpreter;",
+        "return thread != NULL;",
         oldest=(3, 12),
     ),
     Bug(
@@ -90,8 +86,8 @@ BUGS = [
         "finalizers",
         "whatever a thread allocates while it is in one of our functions is taken for ours",
         "src/cpython/hooks.c",
-        "HL_UNLIKELY(frame == hl_hooks_this_thread.own_frame)",
-        "HL_UNLIKELY(hl_hooks_this_thread.own_frame != NULL)",
+        "HL_UNLIKELY(frame == hl_this_thread.own_frame)",
+        "HL_UNLIKELY(hl_this_thread.own_frame != NULL)",
     ),
     Bug(
         "codes",
@@ -146,8 +142,10 @@ BUGS = [
         "observers",
         "a block goes back to the allocator of another domain",
         "src/cpython/hooks.c",
-        "    const PyMemAllocatorEx *original = &hl_layers_originals[layer][which];\n    original->free(",
-        "    const PyMemAllocatorEx *original = &hl_layers_originals[layer][PYMEM_DOMAIN_RAW];\n    original->free(",
+        "    const PyMemAllocatorEx *original = &hl_layers_originals[layer][which];\n"
+        "    bool attached = which != PYMEM_DOMAIN_RAW;\n    if (HL_UNLIKELY(hl_frames_at_once",
+        "    const PyMemAllocatorEx *original = &hl_layers_originals[layer][PYMEM_DOMAIN_RAW];\n"
+        "    bool attached = which != PYMEM_DOMAIN_RAW;\n    if (HL_UNLIKELY(hl_frames_at_once",
     ),
     Bug(
         "failing",

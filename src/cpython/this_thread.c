@@ -1,13 +1,26 @@
-/* state_place.c: see state_place.h. */
+/* this_thread.c: see this_thread.h. Where the interpreter keeps the current thread state.
+ *
+ * From 3.12 on no header says where in the interpreter's thread-local memory the variable is. It is found by its value: the
+ * word of that memory that holds the state of the thread that is looking. From 3.15 on another variable mostly has the same
+ * value, but keeps it when the thread gives up the GIL: so where several words match, the thread does that for a moment. If
+ * still not one word is left, the interpreter is asked each time.
+ */
 
-#include "state_place.h"
+#include "this_thread.h"
 
+#if PY_VERSION_HEX >= 0x030c0000
 #include <link.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#else
+#define Py_BUILD_CORE 1
+#include <internal/pycore_pystate.h>
+#endif
 
-static PyThreadState *const nobody;
-__thread PyThreadState *const *hl_state_place = &nobody;
+PyThreadState *const hl_this_thread_nobody;
+__thread hl_this_thread_data hl_this_thread = {.look_at = &hl_this_thread_nobody};
+
+#if PY_VERSION_HEX >= 0x030c0000
 
 /* A thread-local variable as the dynamic linker knows it: the argument of __tls_get_addr in the systems' ABIs. */
 typedef struct {
@@ -73,7 +86,7 @@ static void tell_apart(candidates *some)
     some->count = kept;
 }
 
-void hl_state_find_place(void)
+void hl_this_thread_prepare(void)
 {
     if (atomic_load_explicit(&is_found, memory_order_acquire))
         return;
@@ -87,18 +100,48 @@ void hl_state_find_place(void)
     atomic_store_explicit(&is_found, true, memory_order_release);
 }
 
-PyThreadState *hl_state_ask(void)
+static PyThreadState *const *find_place(void)
 {
-    if (hl_state_place != &nobody)
-        return NULL; /* the thread has no GIL */
-    if (atomic_load_explicit(&is_found, memory_order_acquire)) {
-        variable which = found;
-        hl_state_place = __tls_get_addr(&which);
-        return *hl_state_place;
-    }
+    if (!atomic_load_explicit(&is_found, memory_order_acquire))
+        return NULL;
+    variable which = found;
+    return __tls_get_addr(&which);
+}
+
+static PyThreadState *ask(void)
+{
 #if PY_VERSION_HEX >= 0x030d0000
     return PyThreadState_GetUnchecked();
 #else
     return _PyThreadState_UncheckedGet();
 #endif
+}
+
+#else
+
+void hl_this_thread_prepare(void)
+{
+}
+
+static PyThreadState *const *find_place(void)
+{
+    return (PyThreadState *const *)(const void *)&_PyRuntime.gilstate.tstate_current;
+}
+
+static PyThreadState *ask(void)
+{
+    return _PyThreadState_GET();
+}
+
+#endif
+
+PyThreadState *hl_this_thread_state(void)
+{
+    if (hl_this_thread.place == NULL)
+        hl_this_thread.place = find_place();
+    if (hl_this_thread.place == NULL)
+        return ask();
+    if (hl_this_thread.own_frame == NULL)
+        hl_this_thread.look_at = hl_this_thread.place;
+    return *hl_this_thread.place;
 }
