@@ -110,6 +110,13 @@ hl_site_id hl_ledger_site(hl_ledger *ledger, const hl_key *key)
     return site;
 }
 
+void hl_ledger_remember(hl_ledger *ledger, uintptr_t instruction, hl_site_id id)
+{
+    const hl_site *site = hl_sites_at(&ledger->sites, id);
+    hl_spots_miss(&ledger->spots, ledger->sites.table.count, site->allocated == 0);
+    hl_spots_put(&ledger->spots, &ledger->sites, instruction, site->size, id);
+}
+
 bool hl_ledger_make_room(hl_ledger *ledger)
 {
     ledger->cache.version = 0; /* its stack may be reclaimed */
@@ -286,6 +293,17 @@ bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain)
     if (HL_UNLIKELY(ledger->book->limbo_first != 0))
         tidy_limbo(ledger->book);
     return true;
+}
+
+void hl_ledger_disown(hl_ledger *ledger, uintptr_t address)
+{
+    hl_site_id id = hl_ledger_find(ledger, address, 0);
+    if (id == 0)
+        return;
+    hl_site *site = hl_sites_at(&ledger->sites, id);
+    site->allocated--;
+    site->freed--; /* it leaves next */
+    (void)hl_ledger_leave(ledger, address, 0);
 }
 
 hl_site_id hl_ledger_find(const hl_ledger *ledger, uintptr_t address, uint32_t domain)

@@ -73,8 +73,12 @@ HL_INLINE hl_site_id hl_ledger_cached(hl_ledger *ledger, const hl_key *key);
  * until the caller sets it. */
 hl_site_id hl_ledger_site(hl_ledger *ledger, const hl_key *key);
 
-/* Something has no room left. Reclaim some dead sites, with what only they name; false: none was found. The caller must
- * not go on using the id of a site that has no block. */
+/* Blocks like those of `site` are allocated at `instruction` of the frame that the program is in, and no spot has known
+ * it. */
+void hl_ledger_remember(hl_ledger *ledger, uintptr_t instruction, hl_site_id site);
+
+/* Something has no room left. Reclaim some dead sites, with what only they name; false: none was found. The caller must not
+ * go on using the id of a site that has no block. */
 bool hl_ledger_make_room(hl_ledger *ledger);
 
 /* The hidden site of the tracer's own blocks of `size` bytes. They are in the ledger, because a freelist may hand them
@@ -93,6 +97,8 @@ bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain);
 /* The same in domain 0 where there is nothing else to be done, or no block. False: nothing has changed, and there may
  * be something to be done. */
 HL_INLINE bool hl_ledger_leave_quickly(hl_ledger *ledger, uintptr_t address);
+/* The same for a block of domain 0 that should not have been entered: it counts neither as allocated nor as freed. */
+void hl_ledger_disown(hl_ledger *ledger, uintptr_t address);
 /* The site of a block, 0 when it is not entered; it may be hidden. */
 hl_site_id hl_ledger_find(const hl_ledger *ledger, uintptr_t address, uint32_t domain);
 
@@ -197,8 +203,8 @@ HL_INLINE hl_site_id hl_ledger_cached(hl_ledger *ledger, const hl_key *key)
     return entry->site;
 }
 
-/* Bytes in blocks that count. Keeping the distance to the peak instead makes one subtraction of adding a block, comparing
- * with the peak and seeing a new one. */
+/* Bytes in blocks that count. Keeping the distance to the peak instead makes one subtraction of adding a block,
+ * comparing with the peak and seeing a new one. */
 static inline uint64_t hl_ledger_traced(const hl_ledger *ledger)
 {
     return ledger->peak - (uint64_t)ledger->below_peak;

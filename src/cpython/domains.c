@@ -52,16 +52,11 @@ int hl_domains_track(unsigned int domain, uintptr_t address, size_t size)
     return result;
 }
 
-/* The block that was entered last is disowned: numpy does so with what an allocator has just given it, to report it
- * under its own domain. It is one allocation, not two (unless a thread without the GIL has entered another
- * meanwhile). */
-static void disown(uintptr_t address)
+/* The block that was entered last is disowned: numpy does so with what an allocator has just given it, to report it under
+ * its own domain. It is one allocation, not two (unless a thread without the GIL has entered another meanwhile). */
+static void disown_last(uintptr_t address)
 {
-    hl_site_id site = hl_ledger_find(&hl_hooks_ledger, address, 0);
-    if (site != 0) {
-        hl_sites_at(&hl_hooks_ledger.sites, site)->allocated--;
-        hl_sites_at(&hl_hooks_ledger.sites, site)->freed--; /* it leaves next */
-    }
+    hl_ledger_disown(&hl_hooks_ledger, address);
     atomic_store_explicit(&hl_hooks_last_block, 0, memory_order_relaxed);
 }
 
@@ -78,8 +73,9 @@ int hl_domains_untrack(unsigned int domain, uintptr_t address)
     }
     if (hl_hooks_are_tracing()) {
         if (domain == 0 && address == atomic_load_explicit(&hl_hooks_last_block, memory_order_relaxed))
-            disown(address);
-        (void)hl_ledger_leave(&hl_hooks_ledger, address, domain);
+            disown_last(address);
+        else
+            (void)hl_ledger_leave(&hl_hooks_ledger, address, domain);
         result = HL_DOMAINS_DONE;
     }
     hl_hooks_leave(passage);

@@ -42,8 +42,8 @@ void hl_frames_prepare(void);
 /* Sets *thread to the calling thread's state if it holds a GIL, else to NULL. Returns whether that is the main
  * interpreter's, for certain. `attached`: it is known to hold some interpreter's. */
 bool hl_frames_here(bool attached, PyThreadState **thread);
-/* The calling thread's state if that is known at once, the thread holds the main interpreter's GIL for certain, and nothing
- * unusual goes on in it (this_thread.h). Else NULL: then hl_frames_here is to be asked. */
+/* The calling thread's state if that is known at once, the thread holds the main interpreter's GIL for certain, and
+ * nothing unusual goes on in it (this_thread.h). Else NULL: then hl_frames_here is to be asked. */
 PyThreadState *hl_frames_at_once(bool attached);
 /* The state of the calling thread, which holds no GIL; NULL when it has none, or when it may be going away.
  *

@@ -1,9 +1,9 @@
 /* this_thread.c: see this_thread.h. Where the interpreter keeps the current thread state.
  *
- * From 3.12 on no header says where in the interpreter's thread-local memory the variable is. It is found by its value: the
- * word of that memory that holds the state of the thread that is looking. From 3.15 on another variable mostly has the same
- * value, but keeps it when the thread gives up the GIL: so where several words match, the thread does that for a moment. If
- * still not one word is left, the interpreter is asked each time.
+ * From 3.12 on no header says where in the interpreter's thread-local memory the variable is. It is found by its value:
+ * the word of that memory that holds the state of the thread that is looking. From 3.15 on another variable mostly has
+ * the same value, but keeps it when the thread gives up the GIL: so where several words match, the thread does that for
+ * a moment. If still not one word is left, the interpreter is asked each time.
  */
 
 #include "this_thread.h"

@@ -2,15 +2,15 @@
  *
  * It is one variable, so that a hook asks once where the thread's variables are.
  *
- * Most of what a hook has to find out first is whether the thread holds the main interpreter's GIL. The interpreter keeps
- * the current thread state in a variable: of the thread from 3.12 on, of the process before. Asking for it is a call, which
- * in a shared libpython asks the dynamic linker where the thread's copy of the variable is: four calls for one load, and
- * that twice for each block. But the copy stays where it is as long as the thread lives. So each thread remembers its
- * place and looks there.
+ * Most of what a hook has to find out first is whether the thread holds the main interpreter's GIL. The interpreter
+ * keeps the current thread state in a variable: of the thread from 3.12 on, of the process before. Asking for it is a
+ * call, which in a shared libpython asks the dynamic linker where the thread's copy of the variable is: four calls for
+ * one load, and that twice for each block. But the copy stays where it is as long as the thread lives. So each thread
+ * remembers its place and looks there.
  *
- * A hook has a quick way only where nothing unusual goes on in the thread. While it is in a function of ours (own_work.c),
- * the hooks look at a place where there is no state. So they take the slow way, which asks (hl_this_thread_state) and
- * compares frames, and the quick way has nothing to ask.
+ * A hook has a quick way only where nothing unusual goes on in the thread. While it is in a function of ours
+ * (own_work.c), the hooks look at a place where there is no state. So they take the slow way, which asks
+ * (hl_this_thread_state) and compares frames, and the quick way has nothing to ask.
  *
  * Threading: the thread's own.
  */

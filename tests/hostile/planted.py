@@ -49,9 +49,9 @@ BUGS = [
     Bug(
         "raw_threads",
         "a block leaves the ledger after it was freed",
-        "src/cpython/hooks.c",
-        "    if (block != NULL)\n        leave_slowly(attached, block);\n    original->free(original->ctx, block);\n",
-        "    original->free(original->ctx, block);\n    if (block != NULL)\n        leave_slowly(attached, block);\n",
+        "src/cpython/hook_path.h",
+        "        leave_unfavoured(attached, block);\n    original->free(original->ctx, block);\n",
+        "        original->free(original->ctx, block);\n    leave_unfavoured(attached, block);\n",
     ),
     Bug(
         "forks",
@@ -85,7 +85,7 @@ BUGS = [
     Bug(
         "finalizers",
         "whatever a thread allocates while it is in one of our functions is taken for ours",
-        "src/cpython/hooks.c",
+        "src/cpython/hook_path.h",
         "HL_UNLIKELY(frame == hl_this_thread.own_frame)",
         "HL_UNLIKELY(hl_this_thread.own_frame != NULL)",
     ),
@@ -141,7 +141,7 @@ BUGS = [
     Bug(
         "observers",
         "a block goes back to the allocator of another domain",
-        "src/cpython/hooks.c",
+        "src/cpython/hook_path.h",
         "    const PyMemAllocatorEx *original = &hl_layers_originals[layer][which];\n"
         "    bool attached = which != PYMEM_DOMAIN_RAW;\n    if (HL_UNLIKELY(hl_frames_at_once",
         "    const PyMemAllocatorEx *original = &hl_layers_originals[layer][PYMEM_DOMAIN_RAW];\n"
@@ -223,7 +223,7 @@ BUGS = [
     Bug(
         "gh_144763",
         "whoever finds the ledger's lock taken gives up the GIL",
-        "src/cpython/hooks.c",
+        "src/cpython/hook_path.h",
         "    hl_passage passage = hl_hooks_enter(favoured);\n    if (HL_UNLIKELY",
         "    if (favoured)\n        PyEval_RestoreThread(PyEval_SaveThread());\n"
         "    hl_passage passage = hl_hooks_enter(favoured);\n    if (HL_UNLIKELY",
