@@ -77,8 +77,8 @@ hl_site_id hl_ledger_site(hl_ledger *ledger, const hl_key *key);
  * it. */
 void hl_ledger_remember(hl_ledger *ledger, uintptr_t instruction, hl_site_id site);
 
-/* Something has no room left. Reclaim some dead sites, with what only they name; false: none was found. The caller must not
- * go on using the id of a site that has no block. */
+/* Something has no room left. Reclaim some dead sites, with what only they name; false: none was found. The caller must
+ * not go on using the id of a site that has no block. */
 bool hl_ledger_make_room(hl_ledger *ledger);
 
 /* The hidden site of the tracer's own blocks of `size` bytes. They are in the ledger, because a freelist may hand them
@@ -87,8 +87,8 @@ hl_site_id hl_ledger_own_site(hl_ledger *ledger, uint64_t size);
 
 /* Enter a block under a site; `site` 0 counts a lost record. Whatever stood at the address is closed first. */
 void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32_t domain, hl_site_id site);
-/* The same in domain 0, under a site of this size, where nothing need be made ready or closed for it. False: nothing has
- * changed. So it is for every hidden site. */
+/* The same in domain 0, under a site of this size, where nothing need be made ready or closed for it. False: nothing
+ * has changed. So it is for every hidden site. */
 HL_INLINE bool hl_ledger_enter_quickly(hl_ledger *ledger, uintptr_t address, hl_site_id site, uint64_t size);
 /* Remove a block. False when it is not entered. This is the rare way out (the last block of a page takes it, among
  * others), so it also tidies up a little: after traced memory has fallen by a quarter, or the peak has moved by as

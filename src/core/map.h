@@ -6,8 +6,8 @@
  *
  *     address:  | leaf (18 bits) | page in leaf (16) | offset in page (14) |
  *
- *     numbers[leaf] -> leaves[number] -> pages[page] = where the slots are, the cut, the number of blocks   (hl_map_page)
- *     slots[offset >> shift] = | address bits 11..4 : 8 | site id : 24 |        0: no block starts here
+ *     numbers[leaf] -> leaves[number] -> pages[page] = where the slots are, the cut, the number of blocks  
+ *     (hl_map_page) slots[offset >> shift] = | address bits 11..4 : 8 | site id : 24 |        0: no block starts here
  *
  * The eight bits keep the exact start of the block, so that an address inside a slot but not at the block's start is
  * not taken for it, and a page can be re-cut finer when a smaller block turns up. A slot spans at most 4 KB, so they
@@ -18,8 +18,8 @@
  * multiples of 8 (jemalloc) make the page's shift 3. A slot found occupied at insertion is therefore stale: its block
  * was released behind our back, and the caller closes it.
  *
- * Addresses that do not fit (not a multiple of 8, above 48 bits) belong in the side table: see hl_map_takes. The path of
- * every allocation deals with multiples of 16 only: see hl_map_unit.
+ * Addresses that do not fit (not a multiple of 8, above 48 bits) belong in the side table: see hl_map_takes. The path
+ * of every allocation deals with multiples of 16 only: see hl_map_unit.
  *
  * Most blocks of a program are in one leaf, which is remembered: then the lookup begins with the page.
  *
@@ -48,7 +48,8 @@ enum {
 };
 
 /* How finely a page is cut, or has to be for a block: the shift in the lower half, and above it what is the greater the
- * finer the cut is. So one comparison tells whether a page is cut finely enough for a block. 0: the page has no slots. */
+ * finer the cut is. So one comparison tells whether a page is cut finely enough for a block. 0: the page has no
+ * slots. */
 typedef uint16_t hl_map_cut;
 #define HL_MAP_TOO_FINE UINT16_MAX /* no page is cut so finely: hl_map_put_quickly refuses */
 

@@ -52,8 +52,9 @@ int hl_domains_track(unsigned int domain, uintptr_t address, size_t size)
     return result;
 }
 
-/* The block that was entered last is disowned: numpy does so with what an allocator has just given it, to report it under
- * its own domain. It is one allocation, not two (unless a thread without the GIL has entered another meanwhile). */
+/* The block that was entered last is disowned: numpy does so with what an allocator has just given it, to report it
+ * under its own domain. It is one allocation, not two (unless a thread without the GIL has entered another
+ * meanwhile). */
 static void disown_last(uintptr_t address)
 {
     hl_ledger_disown(&hl_hooks_ledger, address);

@@ -2,15 +2,15 @@
  *
  *     allocate:  call the allocator
  *        |
- *     this thread holds the main interpreter's GIL, and the gate is open -- no -> enter_unfavoured    by the lock, or not
- *        | yes                                                                                        at all (a fork)
- *     the thread is in a frame -------------------------------------------- no -> enter_unready       under <unknown>
+ *     the thread holds the main GIL, and the gate is open -- no -> enter_unfavoured    by the lock; in a fork, not at all
  *        | yes
- *     a spot knows the site ----------------------------------------------- no -> enter_at_new_spot   by the whole stack
+ *     the thread is in a frame ----------------------------- no -> enter_unready       under <unknown>
  *        | yes
- *     the map has a free slot for the block ------------------------------- no -> enter_unready       makes a page ready
+ *     a spot knows the site -------------------------------- no -> enter_at_new_spot   by the whole stack
  *        | yes
- *     count it, and write the slot                                                four exits, one usual
+ *     the map has a free slot for the block ---------------- no -> enter_unready       makes a page ready
+ *        | yes
+ *     count it, and write the slot                                 four exits, one usual
  *
  *     release:   the first question, then: the map knows the block, and counting is all -- no -> release_unready
  *
