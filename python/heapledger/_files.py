@@ -29,7 +29,7 @@ from heapledger._ledger import (
     _file_snapshot,
     _file_totals,
     _file_write,
-    _snapshot_facts,
+    _raw_metadata,
     _Traces,
 )
 
@@ -234,7 +234,7 @@ def _to_hlsnap(
     if is_number and limit == native_limit:
         del encoded["traceback_limit"]
     sections = []
-    metadata = _metadata.section(_snapshot_facts(snapshot))
+    metadata = _metadata.section(_raw_metadata(snapshot))
     if metadata is not None:
         sections.append((_METADATA, metadata))
     if encoded:

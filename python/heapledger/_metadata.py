@@ -1,9 +1,9 @@
 """Snapshot.metadata: when, where and by what a snapshot was taken.
 
-A snapshot that was taken in this process comes with numbers (``src/binding/facts.c``), one from a file with the bytes
-of its META section; the dict is made when somebody asks. What takes long to find out about the process is found out
-when the snapshot is saved, and stands under ``process_at_dump`` with a time of its own. Sizes are in bytes, times in
-nanoseconds since 1970.
+A snapshot that was taken in this process comes with numbers (``src/binding/metadata.c``), one from a file with the
+bytes of its META section; the dict is made when somebody asks. What takes long to find out about the process is found
+out when the snapshot is saved, and stands under ``process_at_dump`` with a time of its own. Sizes are in bytes, times
+in nanoseconds since 1970.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from _struct import unpack
 from time import time_ns
 
 from heapledger import _plain
-from heapledger._ledger import _moments, _process_facts, _version, memory
+from heapledger._ledger import _moments, _process_memory, _version, memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 MOMENTS: tuple[Moment, ...] = _moments  # their names, in the order of their numbers
 
 
-def _taken_here(facts: bytes | bytearray) -> Metadata:
+def _taken_here(raw: bytes | bytearray) -> Metadata:
     """The metadata of a snapshot with these numbers. What does not change in a process is looked up now."""
-    taken, pid, moment, limit, numbers, current, peak, lost, interruptions, rss, tables = unpack("=11q", facts)
+    taken, pid, moment, limit, numbers, current, peak, lost, interruptions, rss, tables = unpack("=11q", raw)
     return {
         "heapledger": _version,
         "time": taken,
@@ -65,7 +65,7 @@ def _read_rollup() -> dict[str, int] | None:
 
 
 def _process_now() -> dict[str, Any]:
-    arenas, heap = _process_facts()
+    arenas, heap = _process_memory()
     return {
         "time": time_ns(),
         "pages": _read_rollup(),
@@ -75,18 +75,18 @@ def _process_now() -> dict[str, Any]:
     }
 
 
-def describe(facts: Facts) -> Metadata:
+def describe(raw: Facts) -> Metadata:
     """The metadata as a new dict."""
-    if facts is None:
+    if raw is None:
         return {}
-    return _plain.decode(facts) if type(facts) is bytes else _taken_here(facts)
+    return _plain.decode(raw) if type(raw) is bytes else _taken_here(raw)
 
 
-def section(facts: Facts) -> bytes | None:
+def section(raw: Facts) -> bytes | None:
     """The metadata as they are saved; None if there are none."""
-    if facts is None or type(facts) is bytes:
-        return facts
-    metadata = _taken_here(facts)
+    if raw is None or type(raw) is bytes:
+        return raw
+    metadata = _taken_here(raw)
     if metadata["pid"] == os.getpid():
         metadata["process_at_dump"] = _process_now()
     return _plain.encode(metadata)

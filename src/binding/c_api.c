@@ -16,10 +16,10 @@ static int is_tracing(void)
     return hl_tracer_is_tracing();
 }
 
-static PyObject *frame_tuple(const hl_book *book, hl_location_id id)
+static PyObject *frame_tuple(const hl_names *names, hl_location_id id)
 {
-    const hl_location *location = hl_book_get_location(book, id);
-    const hl_string *file = hl_book_get_string(book, location->file);
+    const hl_location *location = hl_names_get_location(names, id);
+    const hl_string *file = hl_names_get_string(names, location->file);
 
     return Py_BuildValue("(NI)", hl_py_text_decode(file->bytes, file->length), location->line);
 }
@@ -28,16 +28,16 @@ static PyObject *get_traceback(unsigned int domain, uintptr_t address)
 {
     hl_snapshot *snapshot = NULL;
 
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     hl_status status = hl_tracer_find(address, domain, &snapshot);
     if (status != HL_OK && status != HL_STOPPED)
         return hl_py_raise_status(status);
     if (snapshot == NULL)
         return NULL;
-    const hl_stack *stack = hl_book_get_stack(snapshot->book, snapshot->rows[0].stack);
+    const hl_stack *stack = hl_names_get_stack(snapshot->names, snapshot->rows[0].stack);
     PyObject *frames = PyTuple_New(stack->depth);
     for (uint32_t i = 0; frames != NULL && i < stack->depth; i++) {
-        PyObject *frame = frame_tuple(snapshot->book, stack->locations[i]);
+        PyObject *frame = frame_tuple(snapshot->names, stack->locations[i]);
         if (frame == NULL)
             Py_CLEAR(frames);
         else

@@ -1,17 +1,17 @@
 /* call_tree.c: _call_tree: the call tree of several snapshots (core/tree.h) as arrays that Python code can go through.
  *
  * Threading: the GIL, released while the core builds the tree. Reading a snapshot's traces may run any code; the
- * sources are held meanwhile.
+ * views are held meanwhile.
  */
 #include "call_tree.h"
 
 #include "../core/tree.h"
 #include "convert.h"
-#include "source.h"
 #include "text.h"
+#include "view.h"
 
 /* All of them, or false with an exception. What was None stays NULL. */
-static bool find_sources(hl_py_state *state, PyObject *snapshots, hl_py_source **sources)
+static bool find_sources(hl_py_state *state, PyObject *snapshots, hl_py_view **views)
 {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(snapshots); i++) {
         PyObject *snapshot = PyTuple_GET_ITEM(snapshots, i);
@@ -22,23 +22,23 @@ static bool find_sources(hl_py_state *state, PyObject *snapshots, hl_py_source *
                          Py_TYPE(snapshot)->tp_name);
             return false;
         }
-        sources[i] = hl_py_convert_snapshot(state, snapshot, true);
-        if (sources[i] == NULL)
+        views[i] = hl_py_convert_snapshot(state, snapshot, true);
+        if (views[i] == NULL)
             return false;
     }
     return true;
 }
 
-static PyObject *text_of(const hl_book *book, PyObject **texts, hl_string_id id)
+static PyObject *text_of(const hl_names *names, PyObject **texts, hl_string_id id)
 {
     if (texts[id] == NULL) {
-        const hl_string *string = hl_book_get_string(book, id);
+        const hl_string *string = hl_names_get_string(names, id);
         texts[id] = hl_py_text_decode(string->bytes, string->length);
     }
     return Py_XNewRef(texts[id]);
 }
 
-/* The tuple of locations; `texts` has a place for each string of the book. */
+/* The tuple of locations; `texts` has a place for each string of the name table. */
 static PyObject *fill_names(const hl_tree *tree, PyObject **texts)
 {
     PyObject *names = PyTuple_New((Py_ssize_t)tree->location_count + 1);
@@ -46,9 +46,9 @@ static PyObject *fill_names(const hl_tree *tree, PyObject **texts)
         return NULL;
     PyTuple_SET_ITEM(names, 0, Py_NewRef(Py_None));
     for (uint32_t id = 1; id <= tree->location_count; id++) {
-        const hl_location *location = hl_book_get_location(tree->book, id);
-        PyObject *file = text_of(tree->book, texts, location->file);
-        PyObject *name = location->name != 0 ? text_of(tree->book, texts, location->name) : Py_NewRef(Py_None);
+        const hl_location *location = hl_names_get_location(tree->names, id);
+        PyObject *file = text_of(tree->names, texts, location->file);
+        PyObject *name = location->name != 0 ? text_of(tree->names, texts, location->name) : Py_NewRef(Py_None);
         PyObject *item = file != NULL && name != NULL ? Py_BuildValue("(OIO)", file, location->line, name) : NULL;
         Py_XDECREF(file);
         Py_XDECREF(name);
@@ -63,7 +63,7 @@ static PyObject *fill_names(const hl_tree *tree, PyObject **texts)
 
 static PyObject *make_names(const hl_tree *tree)
 {
-    size_t count = (size_t)tree->book->strings.used + 1;
+    size_t count = (size_t)tree->names->strings.used + 1;
     PyObject **texts = PyMem_Calloc(count, sizeof *texts);
     if (texts == NULL)
         return PyErr_NoMemory();
@@ -106,13 +106,13 @@ static PyObject *make_result(const hl_tree *tree)
                          make_names(tree), make_sums(tree));
 }
 
-static PyObject *build(hl_py_source *const *sources, const hl_snapshot **snapshots, size_t count, bool joined)
+static PyObject *build(hl_py_view *const *views, const hl_snapshot **snapshots, size_t count, bool joined)
 {
     hl_tree tree;
     hl_status status;
 
     for (size_t i = 0; i < count; i++)
-        snapshots[i] = sources[i] != NULL ? sources[i]->snapshot : NULL;
+        snapshots[i] = views[i] != NULL ? views[i]->snapshot : NULL;
     Py_BEGIN_ALLOW_THREADS
     status = hl_tree_open(snapshots, count, joined, &tree);
     Py_END_ALLOW_THREADS
@@ -132,17 +132,17 @@ PyObject *hl_py_call_tree(PyObject *module, PyObject *args)
         return NULL;
     if (!PyTuple_Check(snapshots))
         return PyErr_Format(PyExc_TypeError, "snapshots must be a tuple, not %.100s", Py_TYPE(snapshots)->tp_name);
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     size_t count = (size_t)PyTuple_GET_SIZE(snapshots);
-    hl_py_source **sources = PyMem_Calloc(count, sizeof *sources);
+    hl_py_view **views = PyMem_Calloc(count, sizeof *views);
     const hl_snapshot **cores = PyMem_Calloc(count, sizeof *cores);
-    if (sources == NULL || cores == NULL)
+    if (views == NULL || cores == NULL)
         PyErr_NoMemory();
-    else if (find_sources(hl_py_state_of_module(module), snapshots, sources))
-        result = build(sources, cores, count, joined);
-    for (size_t i = 0; i < count && sources != NULL; i++)
-        Py_XDECREF(sources[i]);
-    PyMem_Free(sources);
+    else if (find_sources(hl_py_state_of_module(module), snapshots, views))
+        result = build(views, cores, count, joined);
+    for (size_t i = 0; i < count && views != NULL; i++)
+        Py_XDECREF(views[i]);
+    PyMem_Free(views);
     PyMem_Free(cores);
     return result;
 }

@@ -1,11 +1,12 @@
-/* convert.c: traces given as plain Python tuples, entered in a private book, so that one analysis serves both kinds.
+/* convert.c: traces given as plain Python tuples, entered in a private name table, so that one analysis serves both
+ * kinds.
  *
  * For a file it is the same, with what else a trace holds, and with an error that says which trace is to blame.
  *
  * Traceback tuples are usually shared by many traces: each distinct tuple object is entered once, found again by its
- * address. What a book cannot hold (a file name that is not a str, a line outside 0..2^32-1, a size outside 0..2^63-1,
- * totals past 2^63-1) is refused with a TypeError or an OverflowError. A traceback without frames has no place in
- * the core's groups: an IndexError, where it matters.
+ * address. What a name table cannot hold (a file name that is not a str, a line outside 0..2^32-1, a size outside
+ * 0..2^63-1, totals past 2^63-1) is refused with a TypeError or an OverflowError. A traceback without frames has no
+ * place in the core's groups: an IndexError, where it matters.
  *
  * Threading: the GIL. Unpacking something that is not a tuple may run Python code, so everything used is held.
  */
@@ -17,8 +18,8 @@
 #include "traces.h"
 
 typedef struct {
-    hl_py_source *source;
-    hl_book *book;
+    hl_py_view *view;
+    hl_names *names;
     hl_py_memo memo;           /* traceback -> stack */
     hl_location_id *locations; /* room for the traceback in hand */
     Py_ssize_t locations_room;
@@ -26,7 +27,7 @@ typedef struct {
     unsigned __int128 weight; /* of all rows */
     uint8_t *totals;          /* for a file: the traces' totals, as the section TOTL has them; else NULL */
     size_t totals_length;
-    bool totals_differ; /* from what the book says */
+    bool totals_differ; /* from what the name table says */
 } conversion;
 
 static bool check(hl_status status)
@@ -66,14 +67,14 @@ static bool enter_string(conversion *work, PyObject *text, const char *what, hl_
     const char *bytes = hl_py_text_utf8(text, &length, &owner);
     if (bytes == NULL)
         return false;
-    bool entered = check(hl_book_string(work->book, bytes, length, string));
+    bool entered = check(hl_names_string(work->names, bytes, length, string));
     Py_DECREF(owner);
     if (!entered)
         return false;
-    /* An object of a subclass may lead back to the source: only a plain str is kept. */
-    entered = !PyUnicode_CheckExact(text) || hl_py_source_seed_string(work->source, *string, text);
+    /* An object of a subclass may lead back to the view: only a plain str is kept. */
+    entered = !PyUnicode_CheckExact(text) || hl_py_view_seed_string(work->view, *string, text);
     if (!entered)
-        hl_book_release_string(work->book, *string);
+        hl_names_release_string(work->names, *string);
     return entered;
 }
 
@@ -87,10 +88,10 @@ static bool enter_location(conversion *work, PyObject *file, PyObject *lineno, P
         return false;
     bool entered = read_number(lineno, "line number", UINT32_MAX, &line) &&
                    (name == Py_None || enter_string(work, name, "function name", &name_id)) &&
-                   check(hl_book_location(work->book, file_id, (uint32_t)line, name_id, location));
+                   check(hl_names_location(work->names, file_id, (uint32_t)line, name_id, location));
     if (name_id != 0)
-        hl_book_release_string(work->book, name_id);
-    hl_book_release_string(work->book, file_id);
+        hl_names_release_string(work->names, name_id);
+    hl_names_release_string(work->names, file_id);
     return entered;
 }
 
@@ -111,7 +112,7 @@ static bool enter_frames(conversion *work, PyObject *traceback, hl_stack_id *sta
 {
     Py_ssize_t depth = PyTuple_GET_SIZE(traceback), done = 0;
 
-    if (depth > work->locations_room || work->locations == NULL) { /* the book takes no NULL, even for no frames */
+    if (depth > work->locations_room || work->locations == NULL) { /* names take no NULL, even for no frames */
         hl_location_id *grown = hl_os_resize(work->locations, (size_t)depth, sizeof(*grown));
         if (grown == NULL) {
             PyErr_NoMemory();
@@ -122,9 +123,9 @@ static bool enter_frames(conversion *work, PyObject *traceback, hl_stack_id *sta
     }
     while (done < depth && enter_frame(work, PyTuple_GET_ITEM(traceback, done), &work->locations[done]))
         done++;
-    bool entered = done == depth && check(hl_book_stack(work->book, work->locations, (uint32_t)depth, 0, stack));
+    bool entered = done == depth && check(hl_names_stack(work->names, work->locations, (uint32_t)depth, 0, stack));
     for (Py_ssize_t i = 0; i < done; i++)
-        hl_book_release_location(work->book, work->locations[i]);
+        hl_names_release_location(work->names, work->locations[i]);
     return entered;
 }
 
@@ -149,7 +150,7 @@ static bool enter_traceback(conversion *work, PyObject *traceback, hl_stack_id *
         hl_py_memo_enter(&work->memo, entry, traceback, *stack);
     }
     *stack = entry->number;
-    *depth = hl_book_get_stack(work->book, *stack)->depth;
+    *depth = hl_names_get_stack(work->names, *stack)->depth;
     return true;
 }
 
@@ -160,8 +161,8 @@ static bool keep_total(conversion *work, PyObject *value, hl_stack_id stack, uin
 
     if (value != Py_None && !read_number(value, "total_nframe", UINT32_MAX, &total))
         return false;
-    if (total >= depth && hl_book_get_stack(work->book, stack)->total == 0)
-        hl_book_set_total(work->book, stack, (uint32_t)total);
+    if (total >= depth && hl_names_get_stack(work->names, stack)->total == 0)
+        hl_names_set_total(work->names, stack, (uint32_t)total);
     return true;
 }
 
@@ -192,7 +193,7 @@ static bool enter_values(conversion *work, PyObject **values, hl_row *row)
 
 static bool enter_traces(conversion *work, PyObject *traces)
 {
-    hl_snapshot *snapshot = work->source->snapshot;
+    hl_snapshot *snapshot = work->view->snapshot;
     Py_ssize_t count = PyTuple_GET_SIZE(traces);
 
     for (Py_ssize_t i = 0; i < count; i++) {
@@ -210,21 +211,21 @@ static bool enter_traces(conversion *work, PyObject *traces)
     return true;
 }
 
-static hl_py_source *new_private_source(hl_py_state *state, size_t rows)
+static hl_py_view *new_private_view(hl_py_state *state, size_t rows)
 {
-    hl_book *book;
+    hl_names *names;
     hl_snapshot *snapshot;
 
-    hl_status status = hl_book_new(false, &book);
+    hl_status status = hl_names_new(false, &names);
     if (status == HL_OK) {
-        status = hl_snapshot_new(book, rows, &snapshot);
-        hl_book_drop(book);
+        status = hl_snapshot_new(names, rows, &snapshot);
+        hl_names_drop(names);
     }
     if (status != HL_OK) {
         hl_py_raise_status(status);
         return NULL;
     }
-    return hl_py_source_new(state, snapshot);
+    return hl_py_view_new(state, snapshot);
 }
 
 static void conversion_free(conversion *work)
@@ -234,48 +235,47 @@ static void conversion_free(conversion *work)
     hl_os_free(work->totals);
 }
 
-hl_py_source *hl_py_convert_traces(hl_py_state *state, PyObject *traces, int needs)
+hl_py_view *hl_py_convert_traces(hl_py_state *state, PyObject *traces, int needs)
 {
     PyObject *copy = PySequence_Tuple(traces);
     if (copy == NULL)
         return NULL;
-    conversion work = {.source = new_private_source(state, (size_t)PyTuple_GET_SIZE(copy)), .needs = needs};
-    if (work.source != NULL) {
-        work.book = work.source->snapshot->book;
+    conversion work = {.view = new_private_view(state, (size_t)PyTuple_GET_SIZE(copy)), .needs = needs};
+    if (work.view != NULL) {
+        work.names = work.view->snapshot->names;
         if (!enter_traces(&work, copy))
-            Py_CLEAR(work.source);
+            Py_CLEAR(work.view);
     }
     conversion_free(&work);
     Py_DECREF(copy);
-    return work.source;
+    return work.view;
 }
 
 /* Traces given as tuples, with all that a merge or a tree can keep. */
-static hl_py_source *convert_all(hl_py_state *state, PyObject *traces)
+static hl_py_view *convert_all(hl_py_state *state, PyObject *traces)
 {
     PyObject *list = hl_py_traces_list(state, traces);
     if (list == NULL)
         return NULL;
-    hl_py_source *source =
-        hl_py_convert_traces(state, list, HL_PY_NEED_DOMAINS | HL_PY_NEED_FRAMES | HL_PY_NEED_TOTALS);
+    hl_py_view *view = hl_py_convert_traces(state, list, HL_PY_NEED_DOMAINS | HL_PY_NEED_FRAMES | HL_PY_NEED_TOTALS);
     Py_DECREF(list);
-    if (source != NULL) {
-        for (size_t i = 0; i < source->snapshot->row_count; i++)
-            source->snapshot->rows[i].allocated = 1; /* not the trace's index, which nobody asks for here */
+    if (view != NULL) {
+        for (size_t i = 0; i < view->snapshot->row_count; i++)
+            view->snapshot->rows[i].allocated = 1; /* not the trace's index, which nobody asks for here */
     }
-    return source;
+    return view;
 }
 
-hl_py_source *hl_py_convert_snapshot(hl_py_state *state, PyObject *snapshot, bool any_kind)
+hl_py_view *hl_py_convert_snapshot(hl_py_state *state, PyObject *snapshot, bool any_kind)
 {
     PyObject *traces = PyObject_GetAttrString(snapshot, "traces");
     if (traces == NULL)
         return NULL;
-    hl_py_source *source = hl_py_traces_source(state, traces);
-    if (source == NULL && any_kind)
-        source = convert_all(state, traces);
+    hl_py_view *view = hl_py_traces_view(state, traces);
+    if (view == NULL && any_kind)
+        view = convert_all(state, traces);
     Py_DECREF(traces);
-    return source;
+    return view;
 }
 
 /* --- rows that come from elsewhere --- */
@@ -302,7 +302,7 @@ static bool enter_row(conversion *work, PyObject *given, hl_row *row)
 
 static bool enter_rows(conversion *work, PyObject *rows)
 {
-    hl_snapshot *snapshot = work->source->snapshot;
+    hl_snapshot *snapshot = work->view->snapshot;
     Py_ssize_t count = PyTuple_GET_SIZE(rows), done = 0;
 
     while (done < count && enter_row(work, PyTuple_GET_ITEM(rows, done), &snapshot->rows[done]))
@@ -323,16 +323,16 @@ PyObject *hl_py_convert_rows(PyObject *module, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "there is no such moment");
         return NULL;
     }
-    HL_OWN_WORK;
-    conversion work = {.source = new_private_source(state, (size_t)PyTuple_GET_SIZE(rows)),
+    HL_PY_OWN_WORK;
+    conversion work = {.view = new_private_view(state, (size_t)PyTuple_GET_SIZE(rows)),
                        .needs = HL_PY_NEED_FRAMES | HL_PY_NEED_NAMES};
-    if (work.source != NULL) {
-        work.book = work.source->snapshot->book;
-        work.source->snapshot->moment = (hl_moment)moment;
-        work.source->snapshot->nframe = limit;
+    if (work.view != NULL) {
+        work.names = work.view->snapshot->names;
+        work.view->snapshot->moment = (hl_moment)moment;
+        work.view->snapshot->nframe = limit;
         if (enter_rows(&work, rows))
-            traces = hl_py_traces_new(state, work.source);
-        Py_DECREF(work.source);
+            traces = hl_py_traces_new(state, work.view);
+        Py_DECREF(work.view);
     }
     conversion_free(&work);
     return traces;
@@ -343,13 +343,13 @@ PyObject *hl_py_convert_lacks_frames(PyObject *module, PyObject *traces)
     hl_py_state *state = hl_py_state_of_module(module);
     bool lacks = false;
 
-    HL_OWN_WORK;
-    hl_py_source *source = hl_py_traces_source(state, traces);
-    if (source != NULL) {
-        const hl_snapshot *snapshot = source->snapshot;
+    HL_PY_OWN_WORK;
+    hl_py_view *view = hl_py_traces_view(state, traces);
+    if (view != NULL) {
+        const hl_snapshot *snapshot = view->snapshot;
         for (size_t i = 0; i < snapshot->row_count && !lacks; i++)
-            lacks = hl_book_get_stack(snapshot->book, snapshot->rows[i].stack)->depth == 0;
-        Py_DECREF(source);
+            lacks = hl_names_get_stack(snapshot->names, snapshot->rows[i].stack)->depth == 0;
+        Py_DECREF(view);
         return PyBool_FromLong(lacks);
     }
     PyObject *list = hl_py_traces_list(state, traces);
@@ -370,7 +370,7 @@ PyObject *hl_py_convert_lacks_frames(PyObject *module, PyObject *traces)
 
 enum { LONGEST_TOTAL = 5 }; /* a number up to 2^32, seven bits a byte */
 
-/* The book holds the total that a stack is first seen with; 0 stands there for None. */
+/* The name table holds the total that a stack is first seen with; 0 stands there for None. */
 static bool enter_total(conversion *work, PyObject *total, hl_stack_id stack, bool is_new)
 {
     uint64_t number = 0;
@@ -378,8 +378,8 @@ static bool enter_total(conversion *work, PyObject *total, hl_stack_id stack, bo
     if (total != Py_None && !read_number(total, "total_nframe", UINT32_MAX, &number))
         return false;
     if (is_new && number != 0)
-        hl_book_set_total(work->book, stack, (uint32_t)number);
-    if (hl_book_get_stack(work->book, stack)->total != number || (number == 0 && total != Py_None))
+        hl_names_set_total(work->names, stack, (uint32_t)number);
+    if (hl_names_get_stack(work->names, stack)->total != number || (number == 0 && total != Py_None))
         work->totals_differ = true;
     uint64_t code = total == Py_None ? 0 : number + 1;
     for (; code > 127; code >>= 7)
@@ -391,7 +391,7 @@ static bool enter_total(conversion *work, PyObject *total, hl_stack_id stack, bo
 static bool enter_for_file(conversion *work, PyObject *trace, hl_row *row)
 {
     PyObject *values[4] = {NULL, NULL, NULL, NULL};
-    uint32_t before = work->book->stacks.count;
+    uint32_t before = work->names->stacks.count;
 
     /* Until 3.8 traces had no total, and the stdlib's Trace still takes such a tuple. */
     bool lacks_total = PyTuple_Check(trace) && PyTuple_GET_SIZE(trace) == 3;
@@ -399,8 +399,8 @@ static bool enter_for_file(conversion *work, PyObject *trace, hl_row *row)
         return false;
     if (lacks_total)
         values[3] = Py_NewRef(Py_None);
-    bool entered =
-        enter_values(work, values, row) && enter_total(work, values[3], row->stack, work->book->stacks.count != before);
+    bool entered = enter_values(work, values, row) &&
+                   enter_total(work, values[3], row->stack, work->names->stacks.count != before);
     row->allocated = 1;
     for (int i = 0; i < 4; i++)
         Py_DECREF(values[i]);
@@ -441,33 +441,33 @@ static size_t join_equal_neighbours(hl_row *rows, size_t count)
     return kept;
 }
 
-hl_py_source *hl_py_convert_for_file(hl_py_state *state, PyObject *traces, PyObject **totals)
+hl_py_view *hl_py_convert_for_file(hl_py_state *state, PyObject *traces, PyObject **totals)
 {
     PyObject *copy = PySequence_Tuple(traces);
     if (copy == NULL)
         return NULL;
     Py_ssize_t count = PyTuple_GET_SIZE(copy), done = 0;
-    conversion work = {.source = new_private_source(state, (size_t)count), .needs = HL_PY_NEED_DOMAINS};
+    conversion work = {.view = new_private_view(state, (size_t)count), .needs = HL_PY_NEED_DOMAINS};
     work.totals = hl_os_alloc((size_t)count + 1, LONGEST_TOTAL);
     if (work.totals == NULL)
         PyErr_NoMemory();
-    if (work.source != NULL && work.totals != NULL) {
-        hl_row *rows = work.source->snapshot->rows;
-        work.book = work.source->snapshot->book;
+    if (work.view != NULL && work.totals != NULL) {
+        hl_row *rows = work.view->snapshot->rows;
+        work.names = work.view->snapshot->names;
         while (done < count && enter_for_file(&work, PyTuple_GET_ITEM(copy, done), &rows[done]))
             done++;
         if (done < count)
             blame_trace(done);
         else
-            hl_snapshot_seal(work.source->snapshot,
+            hl_snapshot_seal(work.view->snapshot,
                              work.totals_differ ? (size_t)count : join_equal_neighbours(rows, (size_t)count));
     }
     *totals = NULL;
     if (done == count && work.totals != NULL && work.totals_differ)
         *totals = PyBytes_FromStringAndSize((const char *)work.totals, (Py_ssize_t)work.totals_length);
     if (done < count || work.totals == NULL || (work.totals_differ && *totals == NULL))
-        Py_CLEAR(work.source);
+        Py_CLEAR(work.view);
     conversion_free(&work);
     Py_DECREF(copy);
-    return work.source;
+    return work.view;
 }

@@ -9,8 +9,8 @@
 #include "../core/hlsnap_bytes.h"
 #include "convert.h"
 #include "snapshot_object.h"
-#include "source.h"
 #include "traces.h"
+#include "view.h"
 
 /* Traces as _file_write takes them, that is native ones, their frame limit (that which is given, if they were not
  * native), and the payload of TOTL or None. */
@@ -22,20 +22,20 @@ PyObject *hl_py_files_prepare(PyObject *module, PyObject *args)
 
     if (!PyArg_ParseTuple(args, "OI", &traces, &limit))
         return NULL;
-    HL_OWN_WORK;
-    hl_py_source *source = hl_py_traces_source(state, traces);
-    if (source == NULL) {
+    HL_PY_OWN_WORK;
+    hl_py_view *view = hl_py_traces_view(state, traces);
+    if (view == NULL) {
         PyObject *list = hl_py_traces_list(state, traces);
-        source = list != NULL ? hl_py_convert_for_file(state, list, &totals) : NULL;
-        if (source != NULL)
-            source->snapshot->nframe = limit;
+        view = list != NULL ? hl_py_convert_for_file(state, list, &totals) : NULL;
+        if (view != NULL)
+            view->snapshot->nframe = limit;
         Py_XDECREF(list);
     }
-    if (source == NULL)
+    if (view == NULL)
         return NULL;
-    limit = source->snapshot->nframe;
-    PyObject *native = hl_py_traces_new(state, source);
-    Py_DECREF(source);
+    limit = view->snapshot->nframe;
+    PyObject *native = hl_py_traces_new(state, view);
+    Py_DECREF(view);
     return Py_BuildValue("(NIN)", native, limit, totals != NULL ? totals : Py_NewRef(Py_None));
 }
 
@@ -62,14 +62,14 @@ static bool read_sections(PyObject *list, hl_hlsnap_section *sections, size_t *c
     return true;
 }
 
-static void drop_sources(hl_py_source **sources, size_t count)
+static void drop_sources(hl_py_view **views, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        Py_DECREF(sources[i]);
+        Py_DECREF(views[i]);
 }
 
 /* What is behind the traces of one or several moments: how many; 0 with an exception. */
-static size_t read_moments(hl_py_state *state, PyObject *moments, hl_py_source **sources)
+static size_t read_moments(hl_py_state *state, PyObject *moments, hl_py_view **views)
 {
     Py_ssize_t count = PyTuple_GET_SIZE(moments);
 
@@ -78,9 +78,9 @@ static size_t read_moments(hl_py_state *state, PyObject *moments, hl_py_source *
         return 0;
     }
     for (Py_ssize_t i = 0; i < count; i++) {
-        sources[i] = hl_py_traces_source(state, PyTuple_GET_ITEM(moments, i));
-        if (sources[i] == NULL || sources[i]->snapshot->book != sources[0]->snapshot->book) {
-            drop_sources(sources, (size_t)i + (sources[i] != NULL));
+        views[i] = hl_py_traces_view(state, PyTuple_GET_ITEM(moments, i));
+        if (views[i] == NULL || views[i]->snapshot->names != views[0]->snapshot->names) {
+            drop_sources(views, (size_t)i + (views[i] != NULL));
             PyErr_SetString(PyExc_TypeError, "traces must come from _file_prepare, and share their names");
             return 0;
         }
@@ -95,23 +95,23 @@ PyObject *hl_py_files_write(PyObject *module, PyObject *args)
     size_t section_count;
     hl_hlsnap_file file;
     hl_status status;
-    hl_py_source *sources[HL_MOMENTS];
+    hl_py_view *views[HL_MOMENTS];
     const hl_snapshot *snapshots[HL_MOMENTS];
     PyObject *moments, *list;
 
     if (!PyArg_ParseTuple(args, "O!O", &PyTuple_Type, &moments, &list) ||
         !read_sections(list, sections, &section_count))
         return NULL;
-    HL_OWN_WORK;
-    size_t count = read_moments(state, moments, sources);
+    HL_PY_OWN_WORK;
+    size_t count = read_moments(state, moments, views);
     if (count == 0)
         return NULL;
     for (size_t i = 0; i < count; i++)
-        snapshots[i] = sources[i]->snapshot;
+        snapshots[i] = views[i]->snapshot;
     Py_BEGIN_ALLOW_THREADS
     status = hl_hlsnap_write(snapshots, count, sections, section_count, &file);
     Py_END_ALLOW_THREADS
-    drop_sources(sources, count);
+    drop_sources(views, count);
     if (status != HL_OK)
         return hl_py_raise_status(status);
     PyObject *bytes = PyBytes_FromStringAndSize((const char *)file.bytes, (Py_ssize_t)file.length);
@@ -145,10 +145,10 @@ static PyObject *wrap_snapshot(hl_py_state *state, hl_snapshot *snapshot)
 {
     uint32_t limit = snapshot->nframe;
     hl_moment moment = snapshot->moment;
-    hl_py_source *source = hl_py_source_new(state, snapshot);
-    PyObject *traces = source != NULL ? hl_py_traces_new(state, source) : NULL;
+    hl_py_view *view = hl_py_view_new(state, snapshot);
+    PyObject *traces = view != NULL ? hl_py_traces_new(state, view) : NULL;
 
-    Py_XDECREF(source);
+    Py_XDECREF(view);
     return traces != NULL ? Py_BuildValue("(NIi)", traces, limit, moment) : NULL;
 }
 
@@ -197,7 +197,7 @@ PyObject *hl_py_files_read(PyObject *module, PyObject *data)
         PyErr_SetString(PyExc_TypeError, "data must be bytes");
         return NULL;
     }
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     const uint8_t *bytes = (const uint8_t *)PyBytes_AS_STRING(data);
     size_t length = (size_t)PyBytes_GET_SIZE(data);
     Py_BEGIN_ALLOW_THREADS
@@ -300,15 +300,15 @@ static PyObject *with_total(hl_py_state *state, PyObject *row, const uint8_t **a
     return Py_BuildValue("(OOON)", PyTuple_GET_ITEM(row, 0), PyTuple_GET_ITEM(row, 1), PyTuple_GET_ITEM(row, 2), total);
 }
 
-static PyObject *list_with_totals(hl_py_state *state, hl_py_source *source, const uint8_t *at, const uint8_t *end,
+static PyObject *list_with_totals(hl_py_state *state, hl_py_view *view, const uint8_t *at, const uint8_t *end,
                                   bool whole)
 {
-    const hl_snapshot *snapshot = source->snapshot;
+    const hl_snapshot *snapshot = view->snapshot;
     PyObject *list = PyList_New((Py_ssize_t)snapshot->blocks);
     Py_ssize_t next = 0;
 
     for (size_t i = 0; list != NULL && i < snapshot->row_count; i++) {
-        PyObject *row = snapshot->rows[i].live > 0 ? hl_py_source_row(source, i) : Py_NewRef(Py_None);
+        PyObject *row = snapshot->rows[i].live > 0 ? hl_py_view_row(view, i) : Py_NewRef(Py_None);
         for (uint64_t block = 0; row != NULL && list != NULL && block < snapshot->rows[i].live; block++) {
             PyObject *trace = with_total(state, row, &at, end);
             if (trace == NULL)
@@ -337,37 +337,37 @@ PyObject *hl_py_files_totals(PyObject *module, PyObject *args)
 
     if (!PyArg_ParseTuple(args, "Oy#p", &traces, &bytes, &length, &whole))
         return NULL;
-    HL_OWN_WORK;
-    hl_py_source *source = hl_py_traces_source(state, traces);
-    if (source == NULL) {
+    HL_PY_OWN_WORK;
+    hl_py_view *view = hl_py_traces_view(state, traces);
+    if (view == NULL) {
         PyErr_SetString(PyExc_TypeError, "traces must come from _file_read");
         return NULL;
     }
     PyObject *list = NULL;
-    if (source->snapshot->blocks > (uint64_t)length) /* each takes a byte at least */
+    if (view->snapshot->blocks > (uint64_t)length) /* each takes a byte at least */
         raise_malformed(state, "there are fewer totals than traces", 0);
     else
-        list = list_with_totals(state, source, (const uint8_t *)bytes, (const uint8_t *)bytes + length, whole);
-    Py_DECREF(source);
+        list = list_with_totals(state, view, (const uint8_t *)bytes, (const uint8_t *)bytes + length, whole);
+    Py_DECREF(view);
     return list;
 }
 
 PyObject *hl_py_files_snapshot(PyObject *module, PyObject *args)
 {
-    PyObject *traces, *limit, *facts;
+    PyObject *traces, *limit, *raw_metadata;
 
-    if (!PyArg_ParseTuple(args, "OOO", &traces, &limit, &facts))
+    if (!PyArg_ParseTuple(args, "OOO", &traces, &limit, &raw_metadata))
         return NULL;
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     PyObject *snapshot = hl_py_snapshot_new(hl_py_state_of_module(module), Py_NewRef(traces), Py_NewRef(limit));
-    return hl_py_snapshot_with_facts(snapshot, Py_NewRef(facts));
+    return hl_py_snapshot_with_raw_metadata(snapshot, Py_NewRef(raw_metadata));
 }
 
-PyObject *hl_py_files_facts(PyObject *module, PyObject *snapshot)
+PyObject *hl_py_files_raw_metadata(PyObject *module, PyObject *snapshot)
 {
     if (!PyObject_TypeCheck(snapshot, hl_py_state_of_module(module)->snapshot)) {
         PyErr_SetString(PyExc_TypeError, "not a Snapshot");
         return NULL;
     }
-    return hl_py_snapshot_facts(snapshot);
+    return hl_py_snapshot_raw_metadata(snapshot);
 }

@@ -11,6 +11,6 @@ PyObject *hl_py_files_header(PyObject *module, PyObject *args);
 PyObject *hl_py_files_section(PyObject *module, PyObject *args);
 PyObject *hl_py_files_totals(PyObject *module, PyObject *args);
 PyObject *hl_py_files_snapshot(PyObject *module, PyObject *args);
-PyObject *hl_py_files_facts(PyObject *module, PyObject *snapshot);
+PyObject *hl_py_files_raw_metadata(PyObject *module, PyObject *snapshot);
 
 #endif

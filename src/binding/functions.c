@@ -10,16 +10,16 @@
 #include "arguments.h"
 #include "call_tree.h"
 #include "convert.h"
-#include "facts.h"
 #include "files.h"
-#include "greatest.h"
+#include "metadata.h"
 #include "snapshot_merge.h"
-#include "source.h"
 #include "sum_by.h"
 #include "take.h"
 #include "text.h"
+#include "top_statistics.h"
 #include "traceback.h"
 #include "unpickle.h"
+#include "view.h"
 
 #include "../cpython/own_code.h"
 
@@ -107,7 +107,7 @@ static PyObject *get_traced_memory(PyObject *module, PyObject *unused)
     (void)module, (void)unused;
     uint64_t current, peak;
 
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     hl_tracer_traced(&current, &peak);
     return Py_BuildValue("KK", (unsigned long long)current, (unsigned long long)peak);
 }
@@ -117,7 +117,7 @@ static PyObject *allocated(PyObject *module, PyObject *unused)
     (void)module, (void)unused;
     uint64_t bytes, blocks;
 
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     hl_tracer_allocated(&bytes, &blocks);
     return Py_BuildValue("KK", (unsigned long long)bytes, (unsigned long long)blocks);
 }
@@ -129,7 +129,7 @@ static PyObject *get_tracemalloc_memory(PyObject *module, PyObject *unused)
     (void)unused;
     hl_tracer_bytes bytes;
 
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     if (!hl_tracer_is_tracing()) {
         PyObject *stdlib = hl_py_state_of_module(module)->stdlib_memory;
         return stdlib != NULL ? PyObject_CallNoArgs(stdlib) : PyLong_FromLong(0);
@@ -143,7 +143,7 @@ static PyObject *memory(PyObject *module, PyObject *unused)
     (void)module, (void)unused;
     hl_tracer_bytes bytes;
 
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     hl_tracer_memory(&bytes);
     return Py_BuildValue("{s:n,s:n,s:n,s:n,s:n,s:K}", "map", (Py_ssize_t)bytes.map, "sites", (Py_ssize_t)bytes.sites,
                          "names", (Py_ssize_t)bytes.names, "caches", (Py_ssize_t)bytes.caches, "snapshots",
@@ -153,14 +153,14 @@ static PyObject *memory(PyObject *module, PyObject *unused)
 static PyObject *lost_records(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     return PyLong_FromUnsignedLongLong(hl_tracer_lost());
 }
 
 static PyObject *validate(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     const char *broken = hl_tracer_validate();
     return broken == NULL ? Py_NewRef(Py_None) : PyUnicode_FromString(broken);
 }
@@ -173,34 +173,34 @@ static PyObject *in_main_interpreter(PyObject *module, PyObject *unused)
 
 /* --- one object --- */
 
-/* *source is NULL when the object's block is not in the ledger. */
-static bool find_object(hl_py_state *state, PyObject *object, hl_py_source **source)
+/* *view is NULL when the object's block is not in the ledger. */
+static bool find_object(hl_py_state *state, PyObject *object, hl_py_view **view)
 {
     hl_snapshot *snapshot = NULL;
     hl_status status = hl_tracer_find(hl_tracer_block_of(object), 0, &snapshot);
 
-    *source = NULL;
+    *view = NULL;
     if (status != HL_OK && status != HL_STOPPED) {
         hl_py_raise_status(status);
         return false;
     }
     if (snapshot == NULL)
         return true;
-    *source = hl_py_source_new(state, snapshot);
-    return *source != NULL;
+    *view = hl_py_view_new(state, snapshot);
+    return *view != NULL;
 }
 
 static PyObject *get_object_frames(PyObject *module, PyObject *object)
 {
-    hl_py_source *source;
+    hl_py_view *view;
 
-    HL_OWN_WORK;
-    if (!find_object(hl_py_state_of_module(module), object, &source))
+    HL_PY_OWN_WORK;
+    if (!find_object(hl_py_state_of_module(module), object, &view))
         return NULL;
-    if (source == NULL)
+    if (view == NULL)
         Py_RETURN_NONE;
-    PyObject *frames = hl_py_source_frames(source, source->snapshot->rows[0].stack);
-    Py_DECREF(source);
+    PyObject *frames = hl_py_view_frames(view, view->snapshot->rows[0].stack);
+    Py_DECREF(view);
     return frames;
 }
 
@@ -210,17 +210,17 @@ static PyObject *get_object_traceback(PyObject *module, PyObject *args, PyObject
     static const hl_py_signature signature = {"get_object_traceback", names, 0, 1, 1, 1};
     hl_py_state *state = hl_py_state_of_module(module);
     PyObject *object;
-    hl_py_source *source;
+    hl_py_view *view;
 
     if (!hl_py_arguments_parse(&signature, args, kwargs, &object))
         return NULL;
-    HL_OWN_WORK;
-    if (!find_object(state, object, &source))
+    HL_PY_OWN_WORK;
+    if (!find_object(state, object, &view))
         return NULL;
-    if (source == NULL)
+    if (view == NULL)
         Py_RETURN_NONE;
-    PyObject *traceback = hl_py_traceback_new(state, source, HL_BY_STACK, source->snapshot->rows[0].stack, NULL);
-    Py_DECREF(source);
+    PyObject *traceback = hl_py_traceback_new(state, view, HL_BY_STACK, view->snapshot->rows[0].stack, NULL);
+    Py_DECREF(view);
     return traceback;
 }
 
@@ -311,8 +311,8 @@ PyMethodDef hl_py_functions[] = {
          "_add_own_folder(folder, /)\n--\n\n"
          "What functions allocate whose code is from this folder, given with its last separator, is our own work.")},
     {"_format_size", KEYWORDS(format_size), PyDoc_STR("_format_size(size, sign)\n--\n\nA size for people.")},
-    {"_process_facts", hl_py_facts_process, METH_NOARGS,
-     PyDoc_STR("_process_facts()\n--\n\n(arena bytes, (heap, mapped, used, free)), each None where not known.")},
+    {"_process_memory", hl_py_metadata_process_memory, METH_NOARGS,
+     PyDoc_STR("_process_memory()\n--\n\n(arena bytes, (heap, mapped, used, free)), each None where not known.")},
     {"_make_capture", (PyCFunction)(void (*)(void))hl_py_make_capture, METH_FASTCALL,
      PyDoc_STR(
          "_make_capture(live, peak, allocated, /)\n--\n\nA Capture of snapshots that share their names, or None.")},
@@ -344,9 +344,9 @@ PyMethodDef hl_py_functions[] = {
     {"_unpickle_check", hl_py_unpickle_check, METH_O,
      PyDoc_STR("_unpickle_check(traces, /)\n--\n\nNone, or the index of a trace that is none and why.")},
     {"_file_snapshot", hl_py_files_snapshot, METH_VARARGS,
-     PyDoc_STR("_file_snapshot(traces, limit, facts, /)\n--\n\nA Snapshot with these very traces.")},
-    {"_snapshot_facts", hl_py_files_facts, METH_O,
-     PyDoc_STR("_snapshot_facts(snapshot, /)\n--\n\nWhat its metadata are made of; None for a snapshot without.")},
+     PyDoc_STR("_file_snapshot(traces, limit, raw_metadata, /)\n--\n\nA Snapshot with these very traces.")},
+    {"_raw_metadata", hl_py_files_raw_metadata, METH_O,
+     PyDoc_STR("_raw_metadata(snapshot, /)\n--\n\nWhat its metadata are made of; None for a snapshot without.")},
     {"_lacks_frames", hl_py_convert_lacks_frames, METH_O,
      PyDoc_STR("_lacks_frames(traces, /)\n--\n\nTrue if a trace has no frames, which analyses cannot show.")},
     {"_sum_by", hl_py_sum_by, METH_VARARGS,
@@ -358,8 +358,8 @@ PyMethodDef hl_py_functions[] = {
      PyDoc_STR("_split(snapshot, answer, /)\n--\n\n"
                "Two Snapshots: the blocks for whose stacks the newest frame that has an answer says no, and those for\n"
                "which it says yes. answer(filename, lineno, function or None) is true, false, or None for none.")},
-    {"_greatest", hl_py_greatest, METH_VARARGS,
-     PyDoc_STR("_greatest(snapshot, old_snapshot or None, key_type, limit, /)\n--\n\n"
+    {"_top_statistics", hl_py_top_statistics, METH_VARARGS,
+     PyDoc_STR("_top_statistics(snapshot, old_snapshot or None, key_type, limit, /)\n--\n\n"
                "The first `limit` statistics of a snapshot, or of its differences from the old one that are not 0,\n"
                "and how many there are.")},
     {"_call_tree", hl_py_call_tree, METH_VARARGS,

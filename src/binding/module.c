@@ -11,11 +11,11 @@
 #include "frame.h"
 #include "functions.h"
 #include "snapshot_object.h"
-#include "source.h"
 #include "statistic.h"
 #include "trace.h"
 #include "traceback.h"
 #include "traces.h"
+#include "view.h"
 #include "window_object.h"
 
 static struct PyModuleDef module_def;
@@ -98,7 +98,7 @@ PyTypeObject *hl_py_type_new(PyObject *module, PyType_Spec *spec, PyTypeObject *
 
 static bool make_types(PyObject *module, hl_py_state *state)
 {
-    return (state->source = hl_py_source_type_new(module)) != NULL &&
+    return (state->view = hl_py_view_type_new(module)) != NULL &&
            (state->frame = hl_py_frame_type_new(module)) != NULL &&
            (state->traceback = hl_py_traceback_type_new(module)) != NULL &&
            (state->trace = hl_py_trace_type_new(module)) != NULL &&
@@ -183,7 +183,7 @@ static int module_exec(PyObject *module)
 }
 
 #define STATE_OBJECTS(X) \
-    X(source)            \
+    X(view)              \
     X(frame)             \
     X(traceback)         \
     X(trace)             \

@@ -12,8 +12,8 @@
 #include "../core/filter.h"
 #include "convert.h"
 #include "match.h"
-#include "source.h"
 #include "traces.h"
+#include "view.h"
 
 typedef struct {
     PyObject *including; /* list */
@@ -132,15 +132,15 @@ static PyObject *ask_traces(const selection *chosen, PyObject *list)
 /* Takes over `passed`, which may be NULL with an exception. */
 static PyObject *wrap_snapshot(hl_py_state *state, hl_snapshot *passed)
 {
-    hl_py_source *source = passed != NULL ? hl_py_source_new(state, passed) : NULL;
-    if (source == NULL)
+    hl_py_view *view = passed != NULL ? hl_py_view_new(state, passed) : NULL;
+    if (view == NULL)
         return NULL;
-    PyObject *traces = hl_py_traces_new(state, source);
-    Py_DECREF(source);
+    PyObject *traces = hl_py_traces_new(state, view);
+    Py_DECREF(view);
     return traces;
 }
 
-static PyObject *ask_rows(hl_py_state *state, const selection *chosen, hl_py_source *from)
+static PyObject *ask_rows(hl_py_state *state, const selection *chosen, hl_py_view *from)
 {
     const hl_snapshot *all = from->snapshot;
     hl_snapshot *some;
@@ -153,7 +153,7 @@ static PyObject *ask_rows(hl_py_state *state, const selection *chosen, hl_py_sou
     for (size_t row = 0; keep >= 0 && row < all->row_count; row++) {
         if (all->rows[row].live == 0)
             continue;
-        PyObject *trace = hl_py_source_row(from, row);
+        PyObject *trace = hl_py_view_row(from, row);
         keep = trace != NULL ? passes(chosen, trace) : -1;
         Py_XDECREF(trace);
         if (keep > 0)
@@ -184,16 +184,16 @@ static hl_snapshot *core_filter(const selection *chosen, const hl_snapshot *snap
     return passed;
 }
 
-/* The tuples whose rows pass; NULL without an exception when the tuples do not fit in a book. */
+/* The tuples whose rows pass; NULL without an exception when the tuples do not fit in a name table. */
 static PyObject *filter_tuples(hl_py_state *state, const selection *chosen, PyObject *list)
 {
     PyObject *tuples = PySequence_Tuple(list);
     if (tuples == NULL)
         return NULL;
-    hl_py_source *source = hl_py_convert_traces(state, tuples, HL_PY_NEED_DOMAINS | HL_PY_NEED_FRAMES);
-    hl_snapshot *passed = source != NULL ? core_filter(chosen, source->snapshot) : NULL;
+    hl_py_view *view = hl_py_convert_traces(state, tuples, HL_PY_NEED_DOMAINS | HL_PY_NEED_FRAMES);
+    hl_snapshot *passed = view != NULL ? core_filter(chosen, view->snapshot) : NULL;
     PyObject *result = NULL;
-    if (source == NULL && PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError))
+    if (view == NULL && PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError))
         PyErr_Clear();
     if (passed != NULL) {
         result = PyList_New((Py_ssize_t)passed->row_count);
@@ -203,7 +203,7 @@ static PyObject *filter_tuples(hl_py_state *state, const selection *chosen, PyOb
         }
         hl_snapshot_drop(passed);
     }
-    Py_XDECREF(source);
+    Py_XDECREF(view);
     Py_DECREF(tuples);
     return result;
 }
@@ -230,14 +230,14 @@ PyObject *hl_py_selection_filter(hl_py_state *state, PyObject *traces, PyObject 
     PyObject *result = NULL;
 
     if (selection_read(state, &chosen, filters)) {
-        hl_py_source *source = hl_py_traces_source(state, traces);
-        if (source == NULL)
+        hl_py_view *view = hl_py_traces_view(state, traces);
+        if (view == NULL)
             result = select_tuples(state, &chosen, traces);
         else if (chosen.plain != NULL)
-            result = wrap_snapshot(state, core_filter(&chosen, source->snapshot));
+            result = wrap_snapshot(state, core_filter(&chosen, view->snapshot));
         else
-            result = ask_rows(state, &chosen, source);
-        Py_XDECREF(source);
+            result = ask_rows(state, &chosen, view);
+        Py_XDECREF(view);
     }
     selection_free(&chosen);
     return result;

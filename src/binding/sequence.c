@@ -113,17 +113,17 @@ PyObject *hl_py_sequence_count(PyObject *self, PyObject *args, PyObject *kwargs)
 
 PyObject *hl_py_sequence_wrap(hl_py_state *state, PyObject *items, PyObject *(*make)(hl_py_state *, PyObject *))
 {
-    PyObject *source = PySequence_Tuple(items);
-    if (source == NULL)
+    PyObject *view = PySequence_Tuple(items);
+    if (view == NULL)
         return NULL;
-    PyObject *wrapped = PyTuple_New(PyTuple_GET_SIZE(source));
-    for (Py_ssize_t i = 0; wrapped != NULL && i < PyTuple_GET_SIZE(source); i++) {
-        PyObject *item = make(state, PyTuple_GET_ITEM(source, i));
+    PyObject *wrapped = PyTuple_New(PyTuple_GET_SIZE(view));
+    for (Py_ssize_t i = 0; wrapped != NULL && i < PyTuple_GET_SIZE(view); i++) {
+        PyObject *item = make(state, PyTuple_GET_ITEM(view, i));
         if (item == NULL)
             Py_CLEAR(wrapped);
         else
             PyTuple_SET_ITEM(wrapped, i, item);
     }
-    Py_DECREF(source);
+    Py_DECREF(view);
     return wrapped;
 }

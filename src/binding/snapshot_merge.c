@@ -1,6 +1,7 @@
-/* snapshot_merge.c: Snapshot.merge: the snapshots of many processes added up to one, in a private book (core/merge.h).
+/* snapshot_merge.c: Snapshot.merge: the snapshots of many processes added up to one, in a private name table
+ * (core/merge.h).
  *
- * Captures, which have a snapshot of each moment, are added up in as many columns, whose sums share their book.
+ * Captures, which have a snapshot of each moment, are added up in as many columns, whose sums share their name table.
  *
  * A list or tuple is looked through beforehand, so that the core knows which ledgers are inherited from. Anything else
  * is iterated over once, and the snapshot in hand is let go before the next is asked for: a generator that loads files
@@ -15,8 +16,8 @@
 #include "arguments.h"
 #include "convert.h"
 #include "snapshot_object.h"
-#include "source.h"
 #include "traces.h"
+#include "view.h"
 
 typedef struct {
     hl_py_state *state;
@@ -62,14 +63,14 @@ static bool check_limit(merging *work, PyObject *snapshot)
 
 static bool announce(merging *work, PyObject *snapshot, Py_ssize_t index)
 {
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     if (!check_type(work, snapshot, index))
         return false;
-    hl_py_source *source = hl_py_convert_snapshot(work->state, snapshot, false);
-    if (source == NULL && PyErr_Occurred())
+    hl_py_view *view = hl_py_convert_snapshot(work->state, snapshot, false);
+    if (view == NULL && PyErr_Occurred())
         return false;
-    hl_status status = source != NULL ? hl_merge_announce(work->merge, source->snapshot) : HL_OK;
-    Py_XDECREF(source);
+    hl_status status = view != NULL ? hl_merge_announce(work->merge, view->snapshot) : HL_OK;
+    Py_XDECREF(view);
     if (status != HL_OK)
         hl_py_raise_status(status);
     return status == HL_OK;
@@ -79,19 +80,19 @@ static bool add(merging *work, PyObject *snapshot, Py_ssize_t index)
 {
     hl_status status = HL_OK;
 
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     if (!check_type(work, snapshot, index) || !check_limit(work, snapshot))
         return false;
-    hl_py_source *source = hl_py_convert_snapshot(work->state, snapshot, true);
-    if (source == NULL)
+    hl_py_view *view = hl_py_convert_snapshot(work->state, snapshot, true);
+    if (view == NULL)
         return false;
-    bool fits = check_moment(work, source->snapshot->moment);
+    bool fits = check_moment(work, view->snapshot->moment);
     if (fits) {
         Py_BEGIN_ALLOW_THREADS
-        status = hl_merge_add(work->merge, source->snapshot);
+        status = hl_merge_add(work->merge, view->snapshot);
         Py_END_ALLOW_THREADS
     }
-    Py_DECREF(source);
+    Py_DECREF(view);
     if (status != HL_OK)
         hl_py_raise_status(status);
     work->count++;
@@ -165,17 +166,17 @@ static PyObject *finish(merging *work, PyTypeObject *type)
     hl_snapshot *merged = NULL;
     hl_status status;
 
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     Py_BEGIN_ALLOW_THREADS
     status = hl_merge_finish(work->merge, &merged);
     Py_END_ALLOW_THREADS
     if (status != HL_OK)
         return hl_py_raise_status(status);
-    hl_py_source *source = hl_py_source_new(work->state, merged);
-    if (source == NULL)
+    hl_py_view *view = hl_py_view_new(work->state, merged);
+    if (view == NULL)
         return NULL;
-    PyObject *traces = hl_py_traces_new(work->state, source), *made = NULL;
-    Py_DECREF(source);
+    PyObject *traces = hl_py_traces_new(work->state, view), *made = NULL;
+    Py_DECREF(view);
     if (traces != NULL)
         made = new_of_type(work->state, type, traces, work->limit);
     Py_XDECREF(traces);
@@ -190,7 +191,7 @@ static void close_columns(merging *works, size_t columns)
     }
 }
 
-/* The sums of all columns are in one book. False with an exception. */
+/* The sums of all columns are in one name table. False with an exception. */
 static bool open_columns(merging *works, size_t columns)
 {
     for (size_t i = 0; i < columns; i++) {

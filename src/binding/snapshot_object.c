@@ -1,9 +1,9 @@
 /* snapshot_object.c: Snapshot: traces, their frame limit, and the analyses.
  *
  * Attributes live in the instance's __dict__, like those of the stdlib's class, so that users' own attributes, pickling
- * and copying need nothing special. Facts, of which metadata are made, are kept beside it: no user has put them there,
- * and pickles and copies are as the stdlib's. An analysis works on a core snapshot: that of native traces, or one
- * converted from tuples for the occasion.
+ * and copying need nothing special. The raw metadata, which a dict is made of on demand, are kept beside it: no user
+ * has put them there, and pickles and copies are as the stdlib's. An analysis works on a core snapshot: that of native
+ * traces, or one converted from tuples for the occasion.
  *
  * Threading: the GIL, released while the core groups.
  */
@@ -14,15 +14,15 @@
 #include "objects.h"
 #include "selection.h"
 #include "snapshot_merge.h"
-#include "source.h"
 #include "statistic.h"
 #include "traces.h"
+#include "view.h"
 
 typedef struct {
     PyObject_HEAD
     PyObject *dict;
     PyObject *weak;
-    PyObject *facts; /* a bytearray of numbers, or bytes from a file; NULL: none */
+    PyObject *raw_metadata; /* a bytearray of numbers, or bytes from a file; NULL: none */
 } hl_py_snapshot;
 
 static int set_attributes(PyObject *self, PyObject *traces, PyObject *limit)
@@ -45,22 +45,22 @@ PyObject *hl_py_snapshot_new(hl_py_state *state, PyObject *traces, PyObject *lim
     return self;
 }
 
-PyObject *hl_py_snapshot_with_facts(PyObject *snapshot, PyObject *facts)
+PyObject *hl_py_snapshot_with_raw_metadata(PyObject *snapshot, PyObject *raw_metadata)
 {
-    if (snapshot != NULL && facts != NULL) {
-        Py_XSETREF(((hl_py_snapshot *)snapshot)->facts, facts);
+    if (snapshot != NULL && raw_metadata != NULL) {
+        Py_XSETREF(((hl_py_snapshot *)snapshot)->raw_metadata, raw_metadata);
         return snapshot;
     }
-    Py_XDECREF(facts);
+    Py_XDECREF(raw_metadata);
     Py_XDECREF(snapshot);
     return NULL;
 }
 
-PyObject *hl_py_snapshot_facts(PyObject *snapshot)
+PyObject *hl_py_snapshot_raw_metadata(PyObject *snapshot)
 {
-    PyObject *facts = ((hl_py_snapshot *)snapshot)->facts;
+    PyObject *raw_metadata = ((hl_py_snapshot *)snapshot)->raw_metadata;
 
-    return Py_NewRef(facts != NULL ? facts : Py_None);
+    return Py_NewRef(raw_metadata != NULL ? raw_metadata : Py_None);
 }
 
 static int snapshot_init(PyObject *self, PyObject *args, PyObject *kwargs)
@@ -130,40 +130,40 @@ static bool read_grouping(PyObject *key_type, PyObject *cumulative, grouping *by
 }
 
 /* The core snapshot behind a Snapshot: ours of either kind, or anything with the same attributes. */
-static hl_py_source *source_of(hl_py_state *state, PyObject *snapshot, const grouping *by)
+static hl_py_view *view_of(hl_py_state *state, PyObject *snapshot, const grouping *by)
 {
     PyObject *traces = PyObject_GetAttrString(snapshot, "traces");
     if (traces == NULL)
         return NULL;
-    hl_py_source *source = hl_py_traces_source(state, traces);
-    if (source == NULL) {
+    hl_py_view *view = hl_py_traces_view(state, traces);
+    if (view == NULL) {
         PyObject *list = hl_py_traces_list(state, traces);
         if (list != NULL)
-            source = hl_py_convert_traces(state, list, by->cumulative ? 0 : HL_PY_NEED_FRAMES);
+            view = hl_py_convert_traces(state, list, by->cumulative ? 0 : HL_PY_NEED_FRAMES);
         Py_XDECREF(list);
     }
     Py_DECREF(traces);
-    return source;
+    return view;
 }
 
 /* The collector rests while a list of results is filled: none of them can be garbage yet, and it would look again and
  * again, now and then at the whole heap. No code but ours runs meanwhile. */
 
-static PyObject *build_statistics(hl_py_state *state, hl_py_source *source, const grouping *by)
+static PyObject *build_statistics(hl_py_state *state, hl_py_view *view, const grouping *by)
 {
     hl_group *groups = NULL;
     size_t count = 0;
     hl_status status;
 
     Py_BEGIN_ALLOW_THREADS
-    status = hl_group_rows(source->snapshot, by->type, by->cumulative, &groups, &count);
+    status = hl_group_rows(view->snapshot, by->type, by->cumulative, &groups, &count);
     Py_END_ALLOW_THREADS
     if (status != HL_OK)
         return hl_py_raise_status(status);
     int collecting = PyGC_Disable();
     PyObject *list = PyList_New((Py_ssize_t)count);
     for (size_t i = 0; list != NULL && i < count; i++) {
-        PyObject *statistic = hl_py_statistic_new(state, source, by->type, &groups[i]);
+        PyObject *statistic = hl_py_statistic_new(state, view, by->type, &groups[i]);
         if (statistic == NULL)
             Py_CLEAR(list);
         else
@@ -185,16 +185,16 @@ static PyObject *snapshot_statistics(PyObject *self, PyObject *args, PyObject *k
 
     if (!hl_py_arguments_parse(&signature, args, kwargs, values) || !read_grouping(values[0], values[1], &by))
         return NULL;
-    HL_OWN_WORK;
-    hl_py_source *source = source_of(state, self, &by);
-    if (source == NULL)
+    HL_PY_OWN_WORK;
+    hl_py_view *view = view_of(state, self, &by);
+    if (view == NULL)
         return NULL;
-    PyObject *list = build_statistics(state, source, &by);
-    Py_DECREF(source);
+    PyObject *list = build_statistics(state, view, &by);
+    Py_DECREF(view);
     return list;
 }
 
-static PyObject *build_differences(hl_py_state *state, hl_py_source *now, hl_py_source *before, const grouping *by)
+static PyObject *build_differences(hl_py_state *state, hl_py_view *now, hl_py_view *before, const grouping *by)
 {
     hl_difference *differences = NULL;
     size_t count = 0;
@@ -208,8 +208,8 @@ static PyObject *build_differences(hl_py_state *state, hl_py_source *now, hl_py_
     int collecting = PyGC_Disable();
     PyObject *list = PyList_New((Py_ssize_t)count);
     for (size_t i = 0; list != NULL && i < count; i++) {
-        hl_py_source *source = differences[i].from_old ? before : now;
-        PyObject *difference = hl_py_difference_new(state, source, by->type, &differences[i]);
+        hl_py_view *view = differences[i].from_old ? before : now;
+        PyObject *difference = hl_py_difference_new(state, view, by->type, &differences[i]);
         if (difference == NULL)
             Py_CLEAR(list);
         else
@@ -241,9 +241,9 @@ static PyObject *snapshot_compare_to(PyObject *self, PyObject *args, PyObject *k
 
     if (!hl_py_arguments_parse(&signature, args, kwargs, values) || !read_grouping(values[1], values[2], &by))
         return NULL;
-    HL_OWN_WORK;
-    hl_py_source *now = source_of(state, self, &by);
-    hl_py_source *before = now != NULL && is_snapshot(state, values[0]) ? source_of(state, values[0], &by) : NULL;
+    HL_PY_OWN_WORK;
+    hl_py_view *now = view_of(state, self, &by);
+    hl_py_view *before = now != NULL && is_snapshot(state, values[0]) ? view_of(state, values[0], &by) : NULL;
     if (before != NULL)
         list = build_differences(state, now, before, &by);
     Py_XDECREF(before);
@@ -271,12 +271,12 @@ static bool check_iterable(PyObject *filters)
 /* Without filters: the same traces, in a new list if they are a list. */
 static PyObject *copy_traces(hl_py_state *state, PyObject *traces)
 {
-    hl_py_source *source = hl_py_traces_source(state, traces);
+    hl_py_view *view = hl_py_traces_view(state, traces);
     PyObject *copy = NULL;
 
-    if (source != NULL) {
-        copy = hl_py_traces_new(state, source);
-        Py_DECREF(source);
+    if (view != NULL) {
+        copy = hl_py_traces_new(state, view);
+        Py_DECREF(view);
         return copy;
     }
     PyObject *list = hl_py_traces_list(state, traces);
@@ -295,7 +295,7 @@ static PyObject *snapshot_filter_traces(PyObject *self, PyObject *args, PyObject
 
     if (!hl_py_arguments_parse(&signature, args, kwargs, &filters) || !check_iterable(filters))
         return NULL;
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     int any = PyObject_IsTrue(filters);
     PyObject *traces = any >= 0 ? PyObject_GetAttrString(self, "traces") : NULL;
     if (traces != NULL)
@@ -306,7 +306,7 @@ static PyObject *snapshot_filter_traces(PyObject *self, PyObject *args, PyObject
     if (result == NULL)
         return NULL;
     PyObject *filtered = hl_py_snapshot_new(state, result, PyObject_GetAttrString(self, "traceback_limit"));
-    return hl_py_snapshot_with_facts(filtered, hl_py_snapshot_facts(self));
+    return hl_py_snapshot_with_raw_metadata(filtered, hl_py_snapshot_raw_metadata(self));
 }
 
 /* --- metadata --- */
@@ -338,8 +338,8 @@ static PyObject *get_metadata(PyObject *self, void *closure)
     (void)closure;
     if (set != NULL)
         return Py_NewRef(set);
-    HL_OWN_WORK;
-    return call_package("heapledger._metadata", "describe", "(N)", hl_py_snapshot_facts(self));
+    HL_PY_OWN_WORK;
+    return call_package("heapledger._metadata", "describe", "(N)", hl_py_snapshot_raw_metadata(self));
 }
 
 static int set_metadata(PyObject *self, PyObject *value, void *closure)
@@ -397,7 +397,7 @@ static int snapshot_traverse(PyObject *self, visitproc visit, void *arg)
 static int snapshot_clear(PyObject *self)
 {
     Py_CLEAR(((hl_py_snapshot *)self)->dict);
-    Py_CLEAR(((hl_py_snapshot *)self)->facts);
+    Py_CLEAR(((hl_py_snapshot *)self)->raw_metadata);
     return 0;
 }
 

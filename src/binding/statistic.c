@@ -16,8 +16,8 @@ enum { SIZE, COUNT, SIZE_DIFF, COUNT_DIFF, NUMBERS };
 
 typedef struct {
     PyObject_HEAD
-    PyObject *traceback;  /* NULL: not made yet, or not there */
-    hl_py_source *source; /* whom to ask for the traceback; NULL: nobody */
+    PyObject *traceback; /* NULL: not made yet, or not there */
+    hl_py_view *view;    /* whom to ask for the traceback; NULL: nobody */
     uint32_t key;
     uint8_t kind;    /* hl_key_type */
     uint8_t natives; /* bit i: numbers[i] is the C integer */
@@ -34,17 +34,17 @@ static bool is_native(const hl_py_statistic *self, int which)
     return (self->natives >> which) & 1;
 }
 
-static hl_py_statistic *new_native(PyTypeObject *type, hl_py_source *source, hl_key_type kind, uint32_t key)
+static hl_py_statistic *new_native(PyTypeObject *type, hl_py_view *view, hl_key_type kind, uint32_t key)
 {
-    hl_py_source_hold(source);
+    hl_py_view_hold(view);
     hl_py_statistic *self = PyObject_GC_New(hl_py_statistic, type);
     if (self == NULL) {
-        Py_DECREF(source);
+        Py_DECREF(view);
         return NULL;
     }
     /* Not tracked by the collector until somebody sets an attribute. */
     self->traceback = NULL;
-    self->source = source;
+    self->view = view;
     self->key = key;
     self->kind = (uint8_t)kind;
     self->natives = (1u << NUMBERS) - 1;
@@ -52,9 +52,9 @@ static hl_py_statistic *new_native(PyTypeObject *type, hl_py_source *source, hl_
     return self;
 }
 
-PyObject *hl_py_statistic_new(hl_py_state *state, hl_py_source *source, hl_key_type kind, const hl_group *group)
+PyObject *hl_py_statistic_new(hl_py_state *state, hl_py_view *view, hl_key_type kind, const hl_group *group)
 {
-    hl_py_statistic *self = new_native(state->statistic, source, kind, group->key);
+    hl_py_statistic *self = new_native(state->statistic, view, kind, group->key);
 
     if (self != NULL) {
         self->numbers[SIZE].native = (int64_t)group->size;
@@ -63,10 +63,9 @@ PyObject *hl_py_statistic_new(hl_py_state *state, hl_py_source *source, hl_key_t
     return (PyObject *)self;
 }
 
-PyObject *hl_py_difference_new(hl_py_state *state, hl_py_source *source, hl_key_type kind,
-                               const hl_difference *difference)
+PyObject *hl_py_difference_new(hl_py_state *state, hl_py_view *view, hl_key_type kind, const hl_difference *difference)
 {
-    hl_py_statistic *self = new_native(state->difference, source, kind, difference->key);
+    hl_py_statistic *self = new_native(state->difference, view, kind, difference->key);
 
     if (self != NULL) {
         self->numbers[SIZE].native = (int64_t)difference->size;
@@ -85,18 +84,18 @@ static PyObject *get_traceback(PyObject *object, void *closure)
     hl_py_statistic *self = (hl_py_statistic *)object;
 
     if (self->traceback == NULL) {
-        if (self->source == NULL)
+        if (self->view == NULL)
             return hl_py_object_missing(object, "traceback");
-        HL_OWN_WORK;
-        PyObject *traceback = hl_py_traceback_new(hl_py_state_of(Py_TYPE(object)), self->source,
-                                                  (hl_key_type)self->kind, self->key, NULL);
+        HL_PY_OWN_WORK;
+        PyObject *traceback =
+            hl_py_traceback_new(hl_py_state_of(Py_TYPE(object)), self->view, (hl_key_type)self->kind, self->key, NULL);
         if (traceback == NULL)
             return NULL;
         /* The caller may make it part of a cycle from now on. */
         if (!PyObject_GC_IsTracked(object))
             PyObject_GC_Track(object);
         Py_XSETREF(self->traceback, traceback);
-        Py_CLEAR(self->source);
+        Py_CLEAR(self->view);
     }
     return Py_NewRef(self->traceback);
 }
@@ -106,13 +105,13 @@ static int set_traceback(PyObject *object, PyObject *value, void *closure)
     (void)closure;
     hl_py_statistic *self = (hl_py_statistic *)object;
 
-    if (value == NULL && self->traceback == NULL && self->source == NULL) {
+    if (value == NULL && self->traceback == NULL && self->view == NULL) {
         hl_py_object_missing(object, "traceback");
         return -1;
     }
     if (!PyObject_GC_IsTracked(object))
         PyObject_GC_Track(object);
-    Py_CLEAR(self->source);
+    Py_CLEAR(self->view);
     Py_XSETREF(self->traceback, Py_XNewRef(value));
     return 0;
 }
@@ -123,7 +122,7 @@ static PyObject *get_number(PyObject *object, void *closure)
     int which = (int)(intptr_t)closure;
 
     if (is_native(self, which)) {
-        HL_OWN_WORK;
+        HL_PY_OWN_WORK;
         return PyLong_FromLongLong(self->numbers[which].native);
     }
     PyObject *number = self->numbers[which].object;
@@ -350,7 +349,7 @@ static int statistic_clear(PyObject *object)
     hl_py_statistic *self = (hl_py_statistic *)object;
 
     Py_CLEAR(self->traceback);
-    Py_CLEAR(self->source);
+    Py_CLEAR(self->view);
     for (int i = 0; i < NUMBERS; i++) {
         if (!is_native(self, i))
             Py_CLEAR(self->numbers[i].object);

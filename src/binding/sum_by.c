@@ -1,7 +1,7 @@
 /* sum_by.c: _sum_by and _split: sums and parts of a snapshot by a key that Python code gives each location
  * (core/sums.h).
  *
- * Threading: the GIL, released while the core goes through the rows. Asking for keys runs any code; the source is held
+ * Threading: the GIL, released while the core goes through the rows. Asking for keys runs any code; the view is held
  * meanwhile.
  */
 #include "sum_by.h"
@@ -9,15 +9,15 @@
 #include "../core/sums.h"
 #include "convert.h"
 #include "snapshot_object.h"
-#include "source.h"
 #include "traces.h"
+#include "view.h"
 
 /* A new reference to the key of a location. */
-static PyObject *ask(hl_py_source *source, PyObject *function, hl_location_id id)
+static PyObject *ask(hl_py_view *view, PyObject *function, hl_location_id id)
 {
-    const hl_location *location = hl_book_get_location(source->snapshot->book, id);
-    PyObject *file = hl_py_source_string(source, location->file);
-    PyObject *name = location->name != 0 ? hl_py_source_string(source, location->name) : Py_NewRef(Py_None);
+    const hl_location *location = hl_names_get_location(view->snapshot->names, id);
+    PyObject *file = hl_py_view_string(view, location->file);
+    PyObject *name = location->name != 0 ? hl_py_view_string(view, location->name) : Py_NewRef(Py_None);
     PyObject *key = NULL;
     if (file != NULL && name != NULL)
         key = PyObject_CallFunction(function, "OIO", file, (unsigned int)location->line, name);
@@ -36,11 +36,10 @@ static bool number_of(PyObject *numbers, PyObject *key, uint32_t *number)
     return found != NULL;
 }
 
-static bool number_keys(const hl_sums *sums, hl_py_source *source, PyObject *function, PyObject *numbers,
-                        uint32_t *keys)
+static bool number_keys(const hl_sums *sums, hl_py_view *view, PyObject *function, PyObject *numbers, uint32_t *keys)
 {
     for (uint32_t i = 0; i < sums->count; i++) {
-        PyObject *key = ask(source, function, sums->locations[i]);
+        PyObject *key = ask(view, function, sums->locations[i]);
         bool numbered = key == Py_None || (key != NULL && number_of(numbers, key, &keys[i]));
         if (key == Py_None)
             keys[i] = HL_SUMS_NO_KEY;
@@ -77,12 +76,12 @@ static PyObject *make_result(PyObject *numbers, const hl_sum *results)
     return made;
 }
 
-static PyObject *add_up(const hl_sums *sums, hl_py_source *source, PyObject *function)
+static PyObject *add_up(const hl_sums *sums, hl_py_view *view, PyObject *function)
 {
     PyObject *numbers = PyDict_New(), *made = NULL;
     uint32_t *keys = PyMem_Malloc(((size_t)sums->count + 1) * sizeof *keys);
     hl_sum *results = NULL;
-    if (numbers != NULL && keys != NULL && number_keys(sums, source, function, numbers, keys)) {
+    if (numbers != NULL && keys != NULL && number_keys(sums, view, function, numbers, keys)) {
         uint32_t count = (uint32_t)PyDict_GET_SIZE(numbers);
         results = PyMem_Malloc(((size_t)count + 1) * sizeof *results);
         if (results != NULL) {
@@ -125,30 +124,30 @@ PyObject *hl_py_sum_by(PyObject *module, PyObject *args)
         return NULL;
     if (!read_frames(which, &frames))
         return PyErr_Format(PyExc_ValueError, "unknown frames: %R", PyTuple_GET_ITEM(args, 2));
-    HL_OWN_WORK;
-    hl_py_source *source = hl_py_convert_snapshot(state, snapshot, true);
-    if (source == NULL)
+    HL_PY_OWN_WORK;
+    hl_py_view *view = hl_py_convert_snapshot(state, snapshot, true);
+    if (view == NULL)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    status = hl_sums_open(&sums, source->snapshot, frames);
+    status = hl_sums_open(&sums, view->snapshot, frames);
     Py_END_ALLOW_THREADS
     if (status == HL_OK) {
-        made = add_up(&sums, source, function);
+        made = add_up(&sums, view, function);
         hl_sums_close(&sums);
     } else {
         hl_py_raise_status(status);
     }
-    Py_DECREF(source);
+    Py_DECREF(view);
     return made;
 }
 
 /* --- _split --- */
 
 /* What the function answers for each location: 1, 0 or no key for None. */
-static bool ask_all(const hl_sums *sums, hl_py_source *source, PyObject *function, uint32_t *keys)
+static bool ask_all(const hl_sums *sums, hl_py_view *view, PyObject *function, uint32_t *keys)
 {
     for (uint32_t i = 0; i < sums->count; i++) {
-        PyObject *answer = ask(source, function, sums->locations[i]);
+        PyObject *answer = ask(view, function, sums->locations[i]);
         int truth = answer != NULL && answer != Py_None ? PyObject_IsTrue(answer) : -1;
         bool none = answer == Py_None;
         Py_XDECREF(answer);
@@ -162,21 +161,20 @@ static bool ask_all(const hl_sums *sums, hl_py_source *source, PyObject *functio
 /* Takes over `part`. */
 static PyObject *wrap_part(hl_py_state *state, hl_snapshot *part, PyObject *limit)
 {
-    hl_py_source *source = hl_py_source_new(state, part);
-    PyObject *traces = source != NULL ? hl_py_traces_new(state, source) : NULL;
-    Py_XDECREF(source);
+    hl_py_view *view = hl_py_view_new(state, part);
+    PyObject *traces = view != NULL ? hl_py_traces_new(state, view) : NULL;
+    Py_XDECREF(view);
     return hl_py_snapshot_new(state, traces, Py_NewRef(limit));
 }
 
-static PyObject *split(hl_py_state *state, const hl_sums *sums, hl_py_source *source, PyObject *function,
-                       PyObject *limit)
+static PyObject *split(hl_py_state *state, const hl_sums *sums, hl_py_view *view, PyObject *function, PyObject *limit)
 {
     uint32_t *keys = PyMem_Malloc(((size_t)sums->count + 1) * sizeof *keys);
     hl_snapshot *parts[2];
     PyObject *made = NULL;
     if (keys == NULL)
         return PyErr_NoMemory();
-    if (ask_all(sums, source, function, keys)) {
+    if (ask_all(sums, view, function, keys)) {
         hl_status status;
         Py_BEGIN_ALLOW_THREADS
         status = hl_sums_split(sums, keys, parts);
@@ -199,20 +197,20 @@ PyObject *hl_py_sum_by_split(PyObject *module, PyObject *args)
 
     if (!PyArg_ParseTuple(args, "O!O", state->snapshot, &snapshot, &function))
         return NULL;
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     PyObject *limit = PyObject_GetAttrString(snapshot, "traceback_limit");
-    hl_py_source *source = limit != NULL ? hl_py_convert_snapshot(state, snapshot, true) : NULL;
-    if (source != NULL) {
+    hl_py_view *view = limit != NULL ? hl_py_convert_snapshot(state, snapshot, true) : NULL;
+    if (view != NULL) {
         Py_BEGIN_ALLOW_THREADS
-        status = hl_sums_open(&sums, source->snapshot, HL_SUMS_FIRST);
+        status = hl_sums_open(&sums, view->snapshot, HL_SUMS_FIRST);
         Py_END_ALLOW_THREADS
         if (status == HL_OK) {
-            made = split(state, &sums, source, function, limit);
+            made = split(state, &sums, view, function, limit);
             hl_sums_close(&sums);
         } else {
             hl_py_raise_status(status);
         }
-        Py_DECREF(source);
+        Py_DECREF(view);
     }
     Py_XDECREF(limit);
     return made;

@@ -8,54 +8,54 @@
 #include "take.h"
 
 #include "arguments.h"
-#include "facts.h"
+#include "metadata.h"
 #include "snapshot_object.h"
-#include "source.h"
 #include "traces.h"
+#include "view.h"
 
 PyObject *hl_py_take_traces(PyObject *module, PyObject *unused)
 {
     (void)unused;
     hl_snapshot *snapshot;
 
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     hl_status status = hl_tracer_snapshot(HL_LIVE, &snapshot);
     if (status == HL_STOPPED)
         return PyList_New(0);
     if (status != HL_OK)
         return hl_py_raise_status(status);
-    hl_py_source *source = hl_py_source_new(hl_py_state_of_module(module), snapshot);
-    if (source == NULL)
+    hl_py_view *view = hl_py_view_new(hl_py_state_of_module(module), snapshot);
+    if (view == NULL)
         return NULL;
-    PyObject *list = hl_py_source_list(source);
-    Py_DECREF(source);
+    PyObject *list = hl_py_view_list(view);
+    Py_DECREF(view);
     return list;
 }
 
 /* Steals both. */
-static PyObject *wrap_snapshot(hl_py_state *state, hl_snapshot *snapshot, PyObject *facts)
+static PyObject *wrap_snapshot(hl_py_state *state, hl_snapshot *snapshot, PyObject *raw_metadata)
 {
     PyObject *limit = PyLong_FromUnsignedLong(snapshot->nframe);
-    hl_py_source *source = hl_py_source_new(state, snapshot);
-    PyObject *traces = source != NULL ? hl_py_traces_new(state, source) : NULL;
+    hl_py_view *view = hl_py_view_new(state, snapshot);
+    PyObject *traces = view != NULL ? hl_py_traces_new(state, view) : NULL;
 
-    Py_XDECREF(source);
-    return hl_py_snapshot_with_facts(hl_py_snapshot_new(state, traces, limit), facts);
+    Py_XDECREF(view);
+    return hl_py_snapshot_with_raw_metadata(hl_py_snapshot_new(state, traces, limit), raw_metadata);
 }
 
-bool hl_py_take_objects(hl_py_state *state, hl_snapshot *const *snapshots, size_t count, const hl_tracer_facts *tracer,
+bool hl_py_take_objects(hl_py_state *state, hl_snapshot *const *snapshots, size_t count, const hl_tracer_totals *tracer,
                         PyObject **objects)
 {
-    PyObject *facts[HL_MOMENTS];
+    PyObject *raw_metadata[HL_MOMENTS];
     bool whole = true;
 
-    if (!hl_py_facts_take(snapshots, count, tracer, facts)) {
+    if (!hl_py_metadata_take(snapshots, count, tracer, raw_metadata)) {
         for (size_t i = 0; i < count; i++)
             hl_snapshot_drop(snapshots[i]);
         return false;
     }
     for (size_t i = 0; i < count; i++) {
-        objects[i] = wrap_snapshot(state, snapshots[i], facts[i]);
+        objects[i] = wrap_snapshot(state, snapshots[i], raw_metadata[i]);
         whole = whole && objects[i] != NULL;
     }
     for (size_t i = 0; i < count && !whole; i++)
@@ -67,7 +67,7 @@ bool hl_py_take_objects(hl_py_state *state, hl_snapshot *const *snapshots, size_
 static bool take_moments(hl_py_state *state, const hl_moment *moments, size_t count, PyObject **objects)
 {
     hl_snapshot *snapshots[HL_MOMENTS];
-    hl_tracer_facts tracer;
+    hl_tracer_totals tracer;
     hl_status status = hl_tracer_capture(moments, count, snapshots, &tracer);
 
     if (status != HL_OK)
@@ -109,7 +109,7 @@ PyObject *hl_py_make_capture(PyObject *module, PyObject *const *args, Py_ssize_t
         PyErr_SetString(PyExc_TypeError, "_make_capture takes three snapshots");
         return NULL;
     }
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     return new_capture(args);
 }
 
@@ -119,7 +119,7 @@ PyObject *hl_py_take_capture(PyObject *module, PyObject *unused)
     PyObject *taken[HL_MOMENTS];
 
     (void)unused;
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     if (!take_moments(hl_py_state_of_module(module), moments, HL_MOMENTS, taken))
         return NULL;
     PyObject *capture = new_capture(taken);
@@ -157,7 +157,7 @@ PyObject *hl_py_take_snapshot(PyObject *module, PyObject *args, PyObject *kwargs
 
     if (!hl_py_arguments_parse(&signature, args, kwargs, NULL))
         return NULL;
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     PyObject *package = PyImport_ImportModule("heapledger");
     if (package == NULL)
         return NULL;
@@ -179,13 +179,13 @@ PyObject *hl_py_take_snapshot(PyObject *module, PyObject *args, PyObject *kwargs
 PyObject *hl_py_take_peak_snapshot(PyObject *module, PyObject *unused)
 {
     (void)unused;
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     return take_native(hl_py_state_of_module(module), HL_PEAK);
 }
 
 PyObject *hl_py_take_allocation_snapshot(PyObject *module, PyObject *unused)
 {
     (void)unused;
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     return take_native(hl_py_state_of_module(module), HL_ALLOCATED);
 }

@@ -1,6 +1,6 @@
 /* trace.c: Trace: one block: domain, size and traceback.
  *
- * A trace made here is a row of a source; its tuple is built when somebody reads _trace. A trace made by a caller, or
+ * A trace made here is a row of a view; its tuple is built when somebody reads _trace. A trace made by a caller, or
  * whose _trace has been set, holds that object and is not a row.
  *
  * Threading: the GIL.
@@ -15,22 +15,22 @@
 
 typedef struct {
     PyObject_HEAD
-    PyObject *trace;      /* NULL: a row, or not there */
-    hl_py_source *source; /* NULL: not a row */
+    PyObject *trace;  /* NULL: a row, or not there */
+    hl_py_view *view; /* NULL: not a row */
     size_t row;
 } hl_py_trace;
 
-PyObject *hl_py_trace_new(hl_py_state *state, hl_py_source *source, size_t row)
+PyObject *hl_py_trace_new(hl_py_state *state, hl_py_view *view, size_t row)
 {
-    hl_py_source_hold(source);
+    hl_py_view_hold(view);
     hl_py_trace *self = PyObject_GC_New(hl_py_trace, state->trace);
     if (self == NULL) {
-        Py_DECREF(source);
+        Py_DECREF(view);
         return NULL;
     }
     /* Not tracked by the collector until somebody sets an attribute. */
     self->trace = NULL;
-    self->source = source;
+    self->view = view;
     self->row = row;
     return (PyObject *)self;
 }
@@ -44,9 +44,9 @@ PyObject *hl_py_trace_wrap(hl_py_state *state, PyObject *trace)
     return (PyObject *)self;
 }
 
-bool hl_py_trace_is_row(PyObject *object, hl_py_state *state, const hl_py_source *source, size_t *row)
+bool hl_py_trace_is_row(PyObject *object, hl_py_state *state, const hl_py_view *view, size_t *row)
 {
-    if (!PyObject_TypeCheck(object, state->trace) || ((hl_py_trace *)object)->source != source)
+    if (!PyObject_TypeCheck(object, state->trace) || ((hl_py_trace *)object)->view != view)
         return false;
     *row = ((hl_py_trace *)object)->row;
     return true;
@@ -63,7 +63,7 @@ static int trace_init(PyObject *object, PyObject *args, PyObject *kwargs)
         return -1;
     if (!PyObject_GC_IsTracked(object)) /* a native one, which had nothing to track */
         PyObject_GC_Track(object);
-    Py_CLEAR(self->source);
+    Py_CLEAR(self->view);
     Py_XSETREF(self->trace, Py_NewRef(value));
     return 0;
 }
@@ -72,11 +72,11 @@ static PyObject *trace_key(PyObject *object)
 {
     hl_py_trace *self = (hl_py_trace *)object;
 
-    if (self->source != NULL) {
-        HL_OWN_WORK;
-        hl_py_source *source = hl_py_source_hold(self->source);
-        PyObject *trace = hl_py_source_row(source, self->row);
-        Py_DECREF(source);
+    if (self->view != NULL) {
+        HL_PY_OWN_WORK;
+        hl_py_view *view = hl_py_view_hold(self->view);
+        PyObject *trace = hl_py_view_row(view, self->row);
+        Py_DECREF(view);
         return trace;
     }
     return self->trace != NULL ? Py_NewRef(self->trace) : hl_py_object_missing(object, "_trace");
@@ -93,13 +93,13 @@ static int set_trace(PyObject *object, PyObject *value, void *closure)
     (void)closure;
     hl_py_trace *self = (hl_py_trace *)object;
 
-    if (value == NULL && self->trace == NULL && self->source == NULL) {
+    if (value == NULL && self->trace == NULL && self->view == NULL) {
         hl_py_object_missing(object, "_trace");
         return -1;
     }
     if (!PyObject_GC_IsTracked(object))
         PyObject_GC_Track(object);
-    Py_CLEAR(self->source);
+    Py_CLEAR(self->view);
     Py_XSETREF(self->trace, Py_XNewRef(value));
     return 0;
 }
@@ -119,10 +119,10 @@ static PyObject *get_domain(PyObject *object, void *closure)
     (void)closure;
     hl_py_trace *self = (hl_py_trace *)object;
 
-    if (self->source == NULL)
+    if (self->view == NULL)
         return part_of_tuple(object, 0);
-    HL_OWN_WORK;
-    return PyLong_FromUnsignedLong(self->source->snapshot->rows[self->row].domain);
+    HL_PY_OWN_WORK;
+    return PyLong_FromUnsignedLong(self->view->snapshot->rows[self->row].domain);
 }
 
 static PyObject *get_size(PyObject *object, void *closure)
@@ -130,10 +130,10 @@ static PyObject *get_size(PyObject *object, void *closure)
     (void)closure;
     hl_py_trace *self = (hl_py_trace *)object;
 
-    if (self->source == NULL)
+    if (self->view == NULL)
         return part_of_tuple(object, 1);
-    HL_OWN_WORK;
-    return PyLong_FromUnsignedLongLong(self->source->snapshot->rows[self->row].size);
+    HL_PY_OWN_WORK;
+    return PyLong_FromUnsignedLongLong(self->view->snapshot->rows[self->row].size);
 }
 
 /* Traceback(*self._trace[2:]) */
@@ -165,14 +165,14 @@ static PyObject *get_traceback(PyObject *object, void *closure)
     hl_py_state *state = hl_py_state_of(Py_TYPE(object));
     hl_py_trace *self = (hl_py_trace *)object;
 
-    HL_OWN_WORK;
-    if (self->source == NULL)
+    HL_PY_OWN_WORK;
+    if (self->view == NULL)
         return traceback_of_tuple(state, object);
-    hl_py_source *source = hl_py_source_hold(self->source);
-    hl_stack_id stack = source->snapshot->rows[self->row].stack;
-    PyObject *total = hl_py_source_total(source, stack);
-    PyObject *traceback = total != NULL ? hl_py_traceback_new(state, source, HL_BY_STACK, stack, total) : NULL;
-    Py_DECREF(source);
+    hl_py_view *view = hl_py_view_hold(self->view);
+    hl_stack_id stack = view->snapshot->rows[self->row].stack;
+    PyObject *total = hl_py_view_total(view, stack);
+    PyObject *traceback = total != NULL ? hl_py_traceback_new(state, view, HL_BY_STACK, stack, total) : NULL;
+    Py_DECREF(view);
     return traceback;
 }
 
@@ -234,7 +234,7 @@ static int trace_traverse(PyObject *self, visitproc visit, void *arg)
 static int trace_clear(PyObject *self)
 {
     Py_CLEAR(((hl_py_trace *)self)->trace);
-    Py_CLEAR(((hl_py_trace *)self)->source);
+    Py_CLEAR(((hl_py_trace *)self)->view);
     return 0;
 }
 

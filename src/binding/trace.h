@@ -3,12 +3,12 @@
 #define HL_PY_TRACE_H
 
 #include "module.h"
-#include "source.h"
+#include "view.h"
 
 PyTypeObject *hl_py_trace_type_new(PyObject *module);
-PyObject *hl_py_trace_new(hl_py_state *state, hl_py_source *source, size_t row);
+PyObject *hl_py_trace_new(hl_py_state *state, hl_py_view *view, size_t row);
 PyObject *hl_py_trace_wrap(hl_py_state *state, PyObject *trace);
-/* The source and row of a trace that has not been written to; false for others. */
-bool hl_py_trace_is_row(PyObject *trace, hl_py_state *state, const hl_py_source *source, size_t *row);
+/* The view and row of a trace that has not been written to; false for others. */
+bool hl_py_trace_is_row(PyObject *trace, hl_py_state *state, const hl_py_view *view, size_t *row);
 
 #endif

@@ -1,7 +1,7 @@
 /* traceback.c: Traceback: a sequence of frames, oldest first.
  *
- * A traceback made here holds a source and an id (a file, a line or a stack) until somebody needs its frames; a
- * traceback made by a caller, or whose _frames have been set, holds that object. The source stays after the frames have
+ * A traceback made here holds a view and an id (a file, a line or a stack) until somebody needs its frames; a
+ * traceback made by a caller, or whose _frames have been set, holds that object. The view stays after the frames have
  * been built, because only it knows the functions' names.
  *
  * Threading: the GIL.
@@ -15,26 +15,26 @@
 
 typedef struct {
     PyObject_HEAD
-    PyObject *frames;     /* a tuple, unless somebody sets something else; NULL: not built, or not there */
-    PyObject *total;      /* NULL: not there */
-    hl_py_source *source; /* NULL: no ids */
+    PyObject *frames; /* a tuple, unless somebody sets something else; NULL: not built, or not there */
+    PyObject *total;  /* NULL: not there */
+    hl_py_view *view; /* NULL: no ids */
     uint32_t key;
     hl_key_type kind;
 } hl_py_traceback;
 
-PyObject *hl_py_traceback_new(hl_py_state *state, hl_py_source *source, hl_key_type kind, uint32_t key, PyObject *total)
+PyObject *hl_py_traceback_new(hl_py_state *state, hl_py_view *view, hl_key_type kind, uint32_t key, PyObject *total)
 {
-    hl_py_source_hold(source);
+    hl_py_view_hold(view);
     hl_py_traceback *self = PyObject_GC_New(hl_py_traceback, state->traceback);
     if (self == NULL) {
-        Py_DECREF(source);
+        Py_DECREF(view);
         Py_XDECREF(total);
         return NULL;
     }
     /* Not tracked by the collector: nothing here can be part of a cycle until somebody sets an attribute. */
     self->frames = NULL;
     self->total = total != NULL ? total : Py_NewRef(Py_None);
-    self->source = source;
+    self->view = view;
     self->key = key;
     self->kind = kind;
     return (PyObject *)self;
@@ -58,7 +58,7 @@ static int traceback_init(PyObject *object, PyObject *args, PyObject *kwargs)
         return -1;
     if (!PyObject_GC_IsTracked(object)) /* a native one, which had nothing to track */
         PyObject_GC_Track(object);
-    Py_CLEAR(self->source);
+    Py_CLEAR(self->view);
     Py_XSETREF(self->frames, frames);
     Py_XSETREF(self->total, Py_NewRef(values[1] != NULL ? values[1] : Py_None));
     return 0;
@@ -66,12 +66,12 @@ static int traceback_init(PyObject *object, PyObject *args, PyObject *kwargs)
 
 /* --- frames --- */
 
-static PyObject *build_frames(hl_py_source *source, hl_key_type kind, uint32_t key)
+static PyObject *build_frames(hl_py_view *view, hl_key_type kind, uint32_t key)
 {
     PyObject *pair = NULL;
 
     if (kind == HL_BY_STACK) {
-        PyObject *newest_first = hl_py_source_frames(source, key);
+        PyObject *newest_first = hl_py_view_frames(view, key);
         if (newest_first == NULL)
             return NULL;
         Py_ssize_t depth = PyTuple_GET_SIZE(newest_first);
@@ -82,9 +82,9 @@ static PyObject *build_frames(hl_py_source *source, hl_key_type kind, uint32_t k
         return frames;
     }
     if (kind == HL_BY_LINE) {
-        pair = hl_py_source_line(source, key);
+        pair = hl_py_view_line(view, key);
     } else {
-        PyObject *file = hl_py_source_string(source, key);
+        PyObject *file = hl_py_view_string(view, key);
         if (file != NULL)
             pair = Py_BuildValue("(Ni)", file, 0);
     }
@@ -96,12 +96,12 @@ static PyObject *traceback_frames(PyObject *object)
     hl_py_traceback *self = (hl_py_traceback *)object;
 
     if (self->frames == NULL) {
-        if (self->source == NULL)
+        if (self->view == NULL)
             return hl_py_object_missing(object, "_frames");
-        HL_OWN_WORK;
-        hl_py_source *source = hl_py_source_hold(self->source);
-        PyObject *frames = build_frames(source, self->kind, self->key);
-        Py_DECREF(source);
+        HL_PY_OWN_WORK;
+        hl_py_view *view = hl_py_view_hold(self->view);
+        PyObject *frames = build_frames(view, self->kind, self->key);
+        Py_DECREF(view);
         if (frames == NULL)
             return NULL;
         Py_XSETREF(self->frames, frames);
@@ -120,13 +120,13 @@ static int set_frames(PyObject *object, PyObject *value, void *closure)
     (void)closure;
     hl_py_traceback *self = (hl_py_traceback *)object;
 
-    if (value == NULL && self->frames == NULL && self->source == NULL) {
+    if (value == NULL && self->frames == NULL && self->view == NULL) {
         hl_py_object_missing(object, "_frames");
         return -1;
     }
     if (!PyObject_GC_IsTracked(object))
         PyObject_GC_Track(object);
-    Py_CLEAR(self->source);
+    Py_CLEAR(self->view);
     Py_XSETREF(self->frames, Py_XNewRef(value));
     return 0;
 }
@@ -158,16 +158,16 @@ static int set_total(PyObject *object, PyObject *value, void *closure)
  * a file or a line has no name: its blocks may come from several functions. */
 static PyObject *name_at(hl_py_traceback *self, Py_ssize_t index)
 {
-    if (self->source == NULL || self->kind != HL_BY_STACK)
+    if (self->view == NULL || self->kind != HL_BY_STACK)
         return NULL;
-    hl_py_source *source = hl_py_source_hold(self->source);
-    const hl_book *book = source->snapshot->book;
-    const hl_stack *stack = hl_book_get_stack(book, self->key);
-    hl_string_id name = hl_book_get_location(book, stack->locations[(Py_ssize_t)stack->depth - 1 - index])->name;
-    PyObject *text = name != 0 ? hl_py_source_string(source, name) : NULL;
+    hl_py_view *view = hl_py_view_hold(self->view);
+    const hl_names *names = view->snapshot->names;
+    const hl_stack *stack = hl_names_get_stack(names, self->key);
+    hl_string_id name = hl_names_get_location(names, stack->locations[(Py_ssize_t)stack->depth - 1 - index])->name;
+    PyObject *text = name != 0 ? hl_py_view_string(view, name) : NULL;
     if (text == NULL)
         PyErr_Clear();
-    Py_DECREF(source);
+    Py_DECREF(view);
     return text;
 }
 
@@ -236,7 +236,7 @@ static PyObject *traceback_subscript(PyObject *object, PyObject *index)
 
     if (frames == NULL)
         return NULL;
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     if (PyTuple_CheckExact(frames) && PySlice_Check(index)) {
         result = slice_frames(state, self, frames, index);
     } else if (PyTuple_CheckExact(frames) && PyLong_Check(index)) {
@@ -336,7 +336,7 @@ static int traceback_clear(PyObject *object)
 
     Py_CLEAR(self->frames);
     Py_CLEAR(self->total);
-    Py_CLEAR(self->source);
+    Py_CLEAR(self->view);
     return 0;
 }
 

@@ -4,12 +4,11 @@
 
 #include "../core/group.h"
 #include "module.h"
-#include "source.h"
+#include "view.h"
 
 PyTypeObject *hl_py_traceback_type_new(PyObject *module);
 /* The traceback of a group (hl_group.key) or, by HL_BY_STACK, of a trace; steals `total` (NULL: None). */
-PyObject *hl_py_traceback_new(hl_py_state *state, hl_py_source *source, hl_key_type kind, uint32_t key,
-                              PyObject *total);
+PyObject *hl_py_traceback_new(hl_py_state *state, hl_py_view *view, hl_key_type kind, uint32_t key, PyObject *total);
 
 /* Traceback.format. */
 PyObject *hl_py_traceback_format(PyObject *self, PyObject *args, PyObject *kwargs);

@@ -81,7 +81,7 @@ PyObject *hl_py_traceback_format(PyObject *self, PyObject *args, PyObject *kwarg
 
     if (!hl_py_arguments_parse(&signature, args, kwargs, values))
         return NULL;
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     PyObject *linecache = PyImport_ImportModule("linecache");
     PyObject *chosen = linecache != NULL ? frames_to_format(self, values[0], values[1]) : NULL;
     if (chosen != NULL)

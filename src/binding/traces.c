@@ -1,8 +1,8 @@
 /* traces.c: _Traces: the sequence of a snapshot's traces.
  *
- * Made by a caller, it keeps the very object it was given. Made here, it is a source: length, items and slices come
+ * Made by a caller, it keeps the very object it was given. Made here, it is a view: length, items and slices come
  * from the rows, and the list of tuples is built only when somebody reads _traces. From then on the list rules, since
- * it may be changed; as long as it has not been (a comparison of pointers tells), analyses still use the source.
+ * it may be changed; as long as it has not been (a comparison of pointers tells), analyses still use the view.
  *
  * Threading: the GIL.
  */
@@ -15,18 +15,18 @@
 
 typedef struct {
     PyObject_HEAD
-    PyObject *list;       /* NULL: not built, or not there */
-    hl_py_source *source; /* NULL: made by a caller, or _traces has been set */
+    PyObject *list;   /* NULL: not built, or not there */
+    hl_py_view *view; /* NULL: made by a caller, or _traces has been set */
     PyObject *dict;
     PyObject *weak;
 } hl_py_traces;
 
-PyObject *hl_py_traces_new(hl_py_state *state, hl_py_source *source)
+PyObject *hl_py_traces_new(hl_py_state *state, hl_py_view *view)
 {
     hl_py_traces *self = (hl_py_traces *)state->traces->tp_alloc(state->traces, 0);
 
     if (self != NULL)
-        self->source = hl_py_source_hold(source);
+        self->view = hl_py_view_hold(view);
     return (PyObject *)self;
 }
 
@@ -39,7 +39,7 @@ static int traces_init(PyObject *object, PyObject *args, PyObject *kwargs)
 
     if (!hl_py_arguments_parse(&signature, args, kwargs, &value))
         return -1;
-    Py_CLEAR(self->source);
+    Py_CLEAR(self->view);
     Py_XSETREF(self->list, Py_NewRef(value));
     return 0;
 }
@@ -48,35 +48,35 @@ static int traces_init(PyObject *object, PyObject *args, PyObject *kwargs)
 
 static bool list_is_unchanged(const hl_py_traces *self)
 {
-    const hl_snapshot *snapshot = self->source->snapshot;
+    const hl_snapshot *snapshot = self->view->snapshot;
     size_t next = 0;
 
     if (!PyList_CheckExact(self->list) || (uint64_t)PyList_GET_SIZE(self->list) != snapshot->blocks)
         return false;
     for (size_t row = 0; row < snapshot->row_count; row++) {
         for (uint64_t i = 0; i < snapshot->rows[row].live; i++) {
-            if (PyList_GET_ITEM(self->list, (Py_ssize_t)next++) != self->source->rows[row])
+            if (PyList_GET_ITEM(self->list, (Py_ssize_t)next++) != self->view->rows[row])
                 return false;
         }
     }
     return true;
 }
 
-hl_py_source *hl_py_traces_source(hl_py_state *state, PyObject *object)
+hl_py_view *hl_py_traces_view(hl_py_state *state, PyObject *object)
 {
     hl_py_traces *self = (hl_py_traces *)object;
 
-    if (!PyObject_TypeCheck(object, state->traces) || self->source == NULL)
+    if (!PyObject_TypeCheck(object, state->traces) || self->view == NULL)
         return NULL;
     if (self->list != NULL && !list_is_unchanged(self))
         return NULL;
-    return hl_py_source_hold(self->source);
+    return hl_py_view_hold(self->view);
 }
 
 /* Items come from the rows: no list has been built or given. */
 static bool is_native(const hl_py_traces *self)
 {
-    return self->source != NULL && self->list == NULL;
+    return self->view != NULL && self->list == NULL;
 }
 
 /* The list that rules, for those that are not native. */
@@ -89,10 +89,10 @@ static PyObject *given_list(PyObject *object)
 
 static PyObject *build_list(hl_py_traces *self)
 {
-    hl_py_source *source = hl_py_source_hold(self->source);
-    PyObject *list = hl_py_source_list(source);
+    hl_py_view *view = hl_py_view_hold(self->view);
+    PyObject *list = hl_py_view_list(view);
 
-    Py_DECREF(source);
+    Py_DECREF(view);
     return list;
 }
 
@@ -110,7 +110,7 @@ static PyObject *get_list(PyObject *object, void *closure)
     hl_py_traces *self = (hl_py_traces *)object;
 
     if (is_native(self)) {
-        HL_OWN_WORK;
+        HL_PY_OWN_WORK;
         PyObject *list = build_list(self);
         if (list == NULL)
             return NULL;
@@ -127,11 +127,11 @@ static int set_list(PyObject *object, PyObject *value, void *closure)
     (void)closure;
     hl_py_traces *self = (hl_py_traces *)object;
 
-    if (value == NULL && self->list == NULL && self->source == NULL) {
+    if (value == NULL && self->list == NULL && self->view == NULL) {
         hl_py_object_missing(object, "_traces");
         return -1;
     }
-    Py_CLEAR(self->source);
+    Py_CLEAR(self->view);
     Py_XSETREF(self->list, Py_XNewRef(value));
     return 0;
 }
@@ -143,7 +143,7 @@ static Py_ssize_t traces_length(PyObject *object)
     hl_py_traces *self = (hl_py_traces *)object;
 
     if (is_native(self))
-        return (Py_ssize_t)self->source->snapshot->blocks;
+        return (Py_ssize_t)self->view->snapshot->blocks;
     PyObject *list = given_list(object);
     if (list == NULL)
         return -1;
@@ -156,13 +156,13 @@ static PyObject *native_item(hl_py_state *state, hl_py_traces *self, Py_ssize_t 
 {
     size_t row;
 
-    if (index < 0 || (uint64_t)index >= self->source->snapshot->blocks) {
+    if (index < 0 || (uint64_t)index >= self->view->snapshot->blocks) {
         PyErr_SetString(PyExc_IndexError, "list index out of range");
         return NULL;
     }
-    if (!hl_py_source_row_of_block(self->source, (uint64_t)index, &row))
+    if (!hl_py_view_row_of_block(self->view, (uint64_t)index, &row))
         return NULL;
-    return hl_py_trace_new(state, self->source, row);
+    return hl_py_trace_new(state, self->view, row);
 }
 
 static PyObject *given_item(hl_py_state *state, PyObject *object, PyObject *index)
@@ -187,20 +187,20 @@ static PyObject *native_slice(hl_py_state *state, hl_py_traces *self, PyObject *
         return NULL;
     if (!is_native(self)) /* __index__ is anybody's code */
         return given_item(state, (PyObject *)self, slice);
-    hl_py_source *source = hl_py_source_hold(self->source);
-    Py_ssize_t count = PySlice_AdjustIndices((Py_ssize_t)source->snapshot->blocks, &start, &stop, step);
+    hl_py_view *view = hl_py_view_hold(self->view);
+    Py_ssize_t count = PySlice_AdjustIndices((Py_ssize_t)view->snapshot->blocks, &start, &stop, step);
     PyObject *result = PyTuple_New(count);
     for (Py_ssize_t i = 0; result != NULL && i < count; i++) {
         size_t row;
         PyObject *trace = NULL;
-        if (hl_py_source_row_of_block(source, (uint64_t)(start + i * step), &row))
-            trace = hl_py_trace_new(state, source, row);
+        if (hl_py_view_row_of_block(view, (uint64_t)(start + i * step), &row))
+            trace = hl_py_trace_new(state, view, row);
         if (trace == NULL)
             Py_CLEAR(result);
         else
             PyTuple_SET_ITEM(result, i, trace);
     }
-    Py_DECREF(source);
+    Py_DECREF(view);
     return result;
 }
 
@@ -209,7 +209,7 @@ static PyObject *traces_subscript(PyObject *object, PyObject *index)
     hl_py_state *state = hl_py_state_of(Py_TYPE(object));
     hl_py_traces *self = (hl_py_traces *)object;
 
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     if (!is_native(self))
         return given_item(state, object, index);
     if (PySlice_Check(index))
@@ -223,14 +223,14 @@ static PyObject *traces_subscript(PyObject *object, PyObject *index)
         return NULL;
     if (!is_native(self)) /* __index__ is anybody's code */
         return given_item(state, object, index);
-    return native_item(state, self, position < 0 ? position + (Py_ssize_t)self->source->snapshot->blocks : position);
+    return native_item(state, self, position < 0 ? position + (Py_ssize_t)self->view->snapshot->blocks : position);
 }
 
 static PyObject *traces_item(PyObject *object, Py_ssize_t index)
 {
     hl_py_traces *self = (hl_py_traces *)object;
 
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     if (is_native(self))
         return native_item(hl_py_state_of(Py_TYPE(object)), self, index);
     PyObject *position = PyLong_FromSsize_t(index);
@@ -254,14 +254,14 @@ static bool may_equal(PyObject *trace, const hl_row *row)
     return overflow == 0 && number >= 0 && (uint64_t)number == row->size;
 }
 
-static int source_contains(hl_py_source *source, PyObject *trace)
+static int view_contains(hl_py_view *view, PyObject *trace)
 {
     int found = 0;
 
-    for (size_t row = 0; found == 0 && row < source->snapshot->row_count; row++) {
-        if (source->snapshot->rows[row].live == 0 || !may_equal(trace, &source->snapshot->rows[row]))
+    for (size_t row = 0; found == 0 && row < view->snapshot->row_count; row++) {
+        if (view->snapshot->rows[row].live == 0 || !may_equal(trace, &view->snapshot->rows[row]))
             continue;
-        PyObject *mine = hl_py_source_row(source, row);
+        PyObject *mine = hl_py_view_row(view, row);
         found = mine != NULL ? PyObject_RichCompareBool(mine, trace, Py_EQ) : -1;
         Py_XDECREF(mine);
     }
@@ -274,16 +274,16 @@ static int traces_contains(PyObject *object, PyObject *trace)
     size_t row;
     int found = -1;
 
-    HL_OWN_WORK;
-    if (is_native(self) && hl_py_trace_is_row(trace, hl_py_state_of(Py_TYPE(object)), self->source, &row))
-        return self->source->snapshot->rows[row].live > 0;
+    HL_PY_OWN_WORK;
+    if (is_native(self) && hl_py_trace_is_row(trace, hl_py_state_of(Py_TYPE(object)), self->view, &row))
+        return self->view->snapshot->rows[row].live > 0;
     PyObject *tuple = PyObject_GetAttrString(trace, "_trace");
     if (tuple == NULL)
         return -1;
     if (is_native(self)) {
-        hl_py_source *source = hl_py_source_hold(self->source);
-        found = source_contains(source, tuple);
-        Py_DECREF(source);
+        hl_py_view *view = hl_py_view_hold(self->view);
+        found = view_contains(view, tuple);
+        Py_DECREF(view);
     } else {
         PyObject *list = given_list(object);
         found = list != NULL ? PySequence_Contains(list, tuple) : -1;
@@ -302,7 +302,7 @@ static PyObject *traces_key(PyObject *self)
 
 static PyObject *traces_compare(PyObject *self, PyObject *other, int op)
 {
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     return hl_py_object_compare(self, other, op, hl_py_state_of(Py_TYPE(self))->traces, false, traces_key);
 }
 
@@ -319,11 +319,11 @@ static PyObject *traces_getstate(PyObject *object, PyObject *unused)
     (void)unused;
     hl_py_traces *self = (hl_py_traces *)object;
 
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     PyObject *state = self->dict != NULL ? PyDict_Copy(self->dict) : PyDict_New();
     if (state == NULL)
         return NULL;
-    if (self->list == NULL && self->source == NULL)
+    if (self->list == NULL && self->view == NULL)
         return state;
     PyObject *list = traces_key(object);
     if (list == NULL || PyDict_SetItemString(state, "_traces", list) < 0)
@@ -341,7 +341,7 @@ static PyObject *traces_setstate(PyObject *self, PyObject *state)
         PyErr_SetString(PyExc_TypeError, "state is not a dictionary");
         return NULL;
     }
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     PyObject *copy = PyDict_Copy(state);
     while (copy != NULL && PyDict_Next(copy, &position, &name, &value)) {
         if (PyObject_SetAttr(self, name, value) < 0)
@@ -370,7 +370,7 @@ static int traces_clear(PyObject *object)
     hl_py_traces *self = (hl_py_traces *)object;
 
     Py_CLEAR(self->list);
-    Py_CLEAR(self->source);
+    Py_CLEAR(self->view);
     Py_CLEAR(self->dict);
     return 0;
 }

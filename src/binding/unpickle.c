@@ -170,7 +170,7 @@ PyObject *hl_py_unpickle_run(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "O!nO!O!O!", &PyBytes_Type, &data, &at, &PyList_Type, &m.stack, &PyList_Type, &m.marks,
                           &PyList_Type, &m.memo))
         return NULL;
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     const uint8_t *bytes = (const uint8_t *)PyBytes_AS_STRING(data);
     Py_ssize_t length = PyBytes_GET_SIZE(data);
     while (at >= 0 && at < length) {
@@ -247,7 +247,7 @@ PyObject *hl_py_unpickle_check(PyObject *module, PyObject *traces)
         PyErr_SetString(PyExc_TypeError, "traces must be a list");
         return NULL;
     }
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     Py_ssize_t at = 0;
     for (; at < PyList_GET_SIZE(traces) && result > 0; at++) {
         result = check_trace(PyList_GET_ITEM(traces, at), &memo, &wrong);

@@ -24,7 +24,7 @@ typedef struct {
 static PyObject *window_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     (void)args, (void)kwargs; /* __init__'s */
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     return type->tp_alloc(type, 0);
 }
 
@@ -42,7 +42,7 @@ static PyObject *window_open(PyObject *object, PyObject *nframe_object)
     hl_window *window;
     hl_snapshot *start;
     PyObject *start_object;
-    hl_tracer_facts tracer;
+    hl_tracer_totals tracer;
     uint32_t nframe;
 
     if (!hl_py_functions_nframe(nframe_object, &nframe))
@@ -51,7 +51,7 @@ static PyObject *window_open(PyObject *object, PyObject *nframe_object)
         PyErr_SetString(PyExc_RuntimeError, "this trace is running already");
         return NULL;
     }
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     forget_answers(self); /* which may run any code */
     hl_status status = hl_tracer_open_window(nframe, &window, &start, &tracer);
     if (status != HL_OK)
@@ -65,7 +65,7 @@ static PyObject *window_open(PyObject *object, PyObject *nframe_object)
     Py_RETURN_NONE;
 }
 
-static bool keep_answers(hl_py_window *self, const hl_window_answers *answers, const hl_tracer_facts *tracer)
+static bool keep_answers(hl_py_window *self, const hl_window_answers *answers, const hl_tracer_totals *tracer)
 {
     hl_snapshot *const snapshots[] = {answers->peak, answers->allocated, answers->growth};
     PyObject *objects[3];
@@ -83,11 +83,11 @@ static PyObject *window_close(PyObject *object, PyObject *unused)
     hl_py_window *self = (hl_py_window *)object;
     hl_window *window = self->window;
     hl_window_answers answers;
-    hl_tracer_facts tracer;
+    hl_tracer_totals tracer;
     bool kept = true;
 
     (void)unused;
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     self->window = NULL;
     if (window == NULL)
         Py_RETURN_NONE;

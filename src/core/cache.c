@@ -29,7 +29,7 @@ void hl_cache_clear(hl_cache *cache)
 {
     hl_os_discard(cache->entries, bytes_of(cache->log2));
     cache->last = cache->stack = 0;
-    cache->version = 0;
+    cache->stack_version = 0;
 }
 
 static void resize(hl_cache *cache, uint32_t log2)
@@ -61,7 +61,8 @@ void hl_cache_shrink(hl_cache *cache, size_t sites)
         resize(cache, log2);
 }
 
-void hl_cache_put(hl_cache *cache, const hl_key *key, hl_site_id site, uint32_t life, const hl_location_id *locations)
+void hl_cache_put(hl_cache *cache, const hl_key *key, hl_site_id site, uint32_t reuse_count,
+                  const hl_location_id *locations)
 {
     uint64_t hash = hl_cache_hash(key), stack = hl_cache_stack(locations, key->depth);
     if (stack >> 48 != key->depth)
@@ -69,7 +70,8 @@ void hl_cache_put(hl_cache *cache, const hl_key *key, hl_site_id site, uint32_t 
     hl_cache_entry *place = hl_cache_place(cache, hash);
     if (place[0].hash != hash)
         place[1] = place[0];
-    place[0] = (hl_cache_entry){.hash = hash, .version = key->version, .site = site, .life = life, .stack = stack};
+    place[0] = (hl_cache_entry){
+        .hash = hash, .stack_version = key->stack_version, .site = site, .reuse_count = reuse_count, .stack = stack};
 }
 
 size_t hl_cache_memory(const hl_cache *cache)

@@ -2,7 +2,7 @@
  *
  * A key (locations, size, domain) has one place: a cache line with room for two entries, which go to the last comers.
  * A hit compares the locations with those of the site's stack, unless the key has the same version as last time. So
- * it is exact. An entry is void if its site was reclaimed (`life`).
+ * it is exact. An entry is void if its site was reclaimed (`reuse_count`).
  *
  * Spots (spots.h) are asked first, and nearly always know the site.
  *
@@ -30,15 +30,15 @@ typedef struct {
     uint32_t depth;
     uint32_t domain;
     uint64_t size;
-    uint64_t stack_hash; /* of the locations: see hl_book_stack_hashed */
-    uint64_t version;    /* equal versions mean equal locations; 0: it was not looked up in the cache */
+    uint64_t stack_hash;    /* of the locations: see hl_names_stack_hashed */
+    uint64_t stack_version; /* equal versions mean equal locations; 0: it was not looked up in the cache */
 } hl_key;
 
 typedef struct {
-    uint64_t hash;    /* 0: empty */
-    uint64_t version; /* of the key that was last found equal; its locations need not be compared again */
+    uint64_t hash;          /* 0: empty */
+    uint64_t stack_version; /* of the key that was last found equal; its locations need not be compared again */
     hl_site_id site;
-    uint32_t life;
+    uint32_t reuse_count;
     uint64_t stack; /* of the site, to save a lookup: see hl_cache_stack */
 } hl_cache_entry;
 
@@ -51,8 +51,8 @@ typedef struct {
     uint32_t missed;   /* how often an existing site was not found, since the cache has this size */
     bool far;          /* it has outgrown the processor's nearer caches */
     hl_site_id last;   /* the site that was found last; 0: none */
-    hl_stack_id stack; /* of the key of this `version` */
-    uint64_t version;
+    hl_stack_id stack; /* of the key of this `stack_version` */
+    uint64_t stack_version;
 } hl_cache;
 
 /* `small`: the frame limit is 1. */
@@ -101,17 +101,18 @@ static inline const hl_cache_entry *hl_cache_find(const hl_cache *cache, const h
     if (HL_UNLIKELY(entry->hash != hash) && (++entry)->hash != hash)
         return NULL;
     const hl_site *site = hl_sites_at(sites, entry->site);
-    if (HL_UNLIKELY(site->size != key->size || site->domain != key->domain || site->life != entry->life))
+    if (HL_UNLIKELY(site->size != key->size || site->domain != key->domain || site->reuse_count != entry->reuse_count))
         return NULL;
-    if (entry->version != key->version) {
+    if (entry->stack_version != key->stack_version) {
         if (HL_UNLIKELY(!hl_cache_same_stack(entry->stack, key)))
             return NULL;
-        entry->version = key->version;
+        entry->stack_version = key->stack_version;
     }
     return entry;
 }
 
 /* `locations` are those of the site's stack. */
-void hl_cache_put(hl_cache *cache, const hl_key *key, hl_site_id site, uint32_t life, const hl_location_id *locations);
+void hl_cache_put(hl_cache *cache, const hl_key *key, hl_site_id site, uint32_t reuse_count,
+                  const hl_location_id *locations);
 
 #endif

@@ -15,7 +15,7 @@ static uint32_t hash_address(uintptr_t address)
 
 hl_status hl_codes_open(hl_codes *codes)
 {
-    *codes = (hl_codes){.generation = 1};
+    *codes = (hl_codes){.code_generation = 1};
     hl_table_open(&codes->codes, sizeof(hl_code), MOST_CODES, false);
     hl_table_open(&codes->instructions, sizeof(hl_instruction), MOST_INSTRUCTIONS, false);
     codes->recent = hl_os_map(RECENT_BYTES);
@@ -66,30 +66,30 @@ hl_code_id hl_codes_find(const hl_codes *codes, uintptr_t address)
     return 0;
 }
 
-hl_status hl_codes_add(hl_codes *codes, hl_book *book, uintptr_t address, hl_string_id file, hl_string_id name,
+hl_status hl_codes_add(hl_codes *codes, hl_names *names, uintptr_t address, hl_string_id file, hl_string_id name,
                        hl_code_id *id)
 {
     hl_status status = hl_table_add(&codes->codes, hash_address(address), id);
     if (status != HL_OK) {
-        hl_book_release_string(book, file);
-        hl_book_release_string(book, name);
+        hl_names_release_string(names, file);
+        hl_names_release_string(names, name);
         return status;
     }
     *(hl_code *)hl_table_at(&codes->codes, *id) = (hl_code){.address = address, .file = file, .name = name};
     return HL_OK;
 }
 
-hl_status hl_codes_learn(hl_codes *codes, hl_book *book, hl_code_id code, uintptr_t instruction, uint32_t line,
+hl_status hl_codes_learn(hl_codes *codes, hl_names *names, hl_code_id code, uintptr_t instruction, uint32_t line,
                          hl_location_id *location)
 {
     hl_code *owner = hl_table_at(&codes->codes, code);
-    hl_status status = hl_book_location(book, owner->file, line, owner->name, location);
+    hl_status status = hl_names_location(names, owner->file, line, owner->name, location);
     if (status != HL_OK)
         return status;
     uint32_t id;
     status = hl_table_add(&codes->instructions, hash_address(instruction), &id);
     if (status != HL_OK) {
-        hl_book_release_location(book, *location);
+        hl_names_release_location(names, *location);
         return status;
     }
     *(hl_instruction *)hl_table_at(&codes->instructions, id) =
@@ -98,29 +98,29 @@ hl_status hl_codes_learn(hl_codes *codes, hl_book *book, hl_code_id code, uintpt
     return HL_OK;
 }
 
-static void forget(hl_codes *codes, hl_book *book, hl_code_id id)
+static void forget(hl_codes *codes, hl_names *names, hl_code_id id)
 {
     hl_code *code = hl_table_at(&codes->codes, id);
     for (uint32_t at = code->first; at != 0;) {
         hl_instruction *known = hl_table_at(&codes->instructions, at);
         uint32_t next = known->next;
         *hl_codes_recent(codes, known->instruction) = (hl_recent){0};
-        hl_book_release_location(book, known->location);
+        hl_names_release_location(names, known->location);
         hl_table_remove(&codes->instructions, at);
         at = next;
     }
-    hl_book_release_string(book, code->file);
-    hl_book_release_string(book, code->name);
+    hl_names_release_string(names, code->file);
+    hl_names_release_string(names, code->name);
     code->address = 0;
     hl_table_remove(&codes->codes, id);
-    if (++codes->generation == 0)
-        codes->generation = 1; /* 0 means no generation */
+    if (++codes->code_generation == 0)
+        codes->code_generation = 1; /* 0 means no generation */
 }
 
-bool hl_codes_forget(hl_codes *codes, hl_book *book, uintptr_t address)
+bool hl_codes_forget(hl_codes *codes, hl_names *names, uintptr_t address)
 {
     hl_code_id id = hl_codes_find(codes, address);
     if (id != 0)
-        forget(codes, book, id);
+        forget(codes, names, id);
     return id != 0;
 }

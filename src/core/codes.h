@@ -1,7 +1,7 @@
 /* codes.h: what is known about running code: instruction -> location, until its code object dies.
  *
  * After a code object dies, its address may come back, and with it the addresses of its instructions. So everything
- * learnt from a code object is forgotten the moment its block is freed. `generation` grows, so that others who
+ * learnt from a code object is forgotten the moment its block is freed. `code_generation` grows, so that others who
  * remember what an instruction meant can notice.
  *
  * Threading: the ledger's lock.
@@ -9,8 +9,8 @@
 #ifndef HL_CODES_H
 #define HL_CODES_H
 
-#include "book.h"
 #include "linetable.h"
+#include "names.h"
 
 typedef uint32_t hl_code_id;
 
@@ -41,12 +41,12 @@ typedef struct {
     hl_table codes;
     hl_table instructions;
     hl_recent *recent;
-    uint32_t generation;
+    uint32_t code_generation;
 } hl_codes;
 
 hl_status hl_codes_open(hl_codes *codes) HL_MUST_USE;
 void hl_codes_close(hl_codes *codes);
-/* Forget all of them, when the book is cleared too. */
+/* Forget all of them, when the name table is cleared too. */
 void hl_codes_clear(hl_codes *codes);
 size_t hl_codes_memory(const hl_codes *codes);
 
@@ -55,13 +55,13 @@ static inline hl_location_id hl_codes_location(const hl_codes *codes, uintptr_t 
 /* 0 if the code object is not known. */
 hl_code_id hl_codes_find(const hl_codes *codes, uintptr_t address);
 /* Takes over the caller's references to the strings, whatever the result. */
-hl_status hl_codes_add(hl_codes *codes, hl_book *book, uintptr_t address, hl_string_id file, hl_string_id name,
+hl_status hl_codes_add(hl_codes *codes, hl_names *names, uintptr_t address, hl_string_id file, hl_string_id name,
                        hl_code_id *id) HL_MUST_USE;
 /* From now on, the location of `line` in the code object's file is that of `instruction`. The result is borrowed. */
-hl_status hl_codes_learn(hl_codes *codes, hl_book *book, hl_code_id code, uintptr_t instruction, uint32_t line,
+hl_status hl_codes_learn(hl_codes *codes, hl_names *names, hl_code_id code, uintptr_t instruction, uint32_t line,
                          hl_location_id *location) HL_MUST_USE;
 /* The block at `address` is freed. Returns whether it was a known code object. */
-bool hl_codes_forget(hl_codes *codes, hl_book *book, uintptr_t address);
+bool hl_codes_forget(hl_codes *codes, hl_names *names, uintptr_t address);
 
 static inline hl_code *hl_codes_at(const hl_codes *codes, hl_code_id id)
 {

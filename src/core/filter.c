@@ -42,10 +42,10 @@ static size_t ids_of(const hl_table *table)
 
 static hl_status sieve_open(sieve *work, const hl_snapshot *snapshot)
 {
-    const hl_book *book = snapshot->book;
-    size_t locations = ids_of(&book->locations);
+    const hl_names *names = snapshot->names;
+    size_t locations = ids_of(&names->locations);
     *work =
-        (sieve){.snapshot = snapshot, .verdict_count = ids_of(&book->strings), .stack_count = ids_of(&book->stacks)};
+        (sieve){.snapshot = snapshot, .verdict_count = ids_of(&names->strings), .stack_count = ids_of(&names->stacks)};
     work->verdicts = hl_os_alloc(work->verdict_count, 1);
     work->of_location = hl_os_alloc(locations, 1);
     work->of_stack = hl_os_alloc(work->stack_count, 1);
@@ -80,7 +80,7 @@ static void collect_locations(sieve *work)
         if (work->of_stack[id] != 0)
             continue;
         work->of_stack[id] = SEEN;
-        const hl_stack *stack = hl_book_get_stack(snapshot->book, id);
+        const hl_stack *stack = hl_names_get_stack(snapshot->names, id);
         for (uint32_t frame = 0; frame < frames_of(work, stack); frame++) {
             hl_location_id location = stack->locations[frame];
             if (work->of_location[location] == 0) {
@@ -97,7 +97,7 @@ static bool file_matches(const sieve *work, const hl_filter *filter, hl_string_i
 {
     uint8_t *known = &work->verdicts[id];
     if (*known == NOT_TRIED) {
-        const hl_string *file = hl_book_get_string(work->snapshot->book, id);
+        const hl_string *file = hl_names_get_string(work->snapshot->names, id);
         size_t length = file->length;
         if (length >= 4 && memcmp(file->bytes + length - 4, ".pyc", 4) == 0)
             length--;
@@ -116,7 +116,7 @@ static void mark_locations(const sieve *work, const hl_filter *filter)
 {
     uint8_t mark = mark_of(filter);
     for (size_t i = 0; i < work->location_count; i++) {
-        const hl_location *location = hl_book_get_location(work->snapshot->book, work->locations[i]);
+        const hl_location *location = hl_names_get_location(work->snapshot->names, work->locations[i]);
         if ((filter->any_line || filter->line == location->line) && file_matches(work, filter, location->file))
             work->of_location[work->locations[i]] |= mark;
     }
@@ -173,7 +173,7 @@ static uint8_t mark_all_locations(const sieve *work, const hl_filter *filters, s
 
 static uint8_t marks_of_stack(const sieve *work, hl_stack_id id)
 {
-    const hl_stack *stack = hl_book_get_stack(work->snapshot->book, id);
+    const hl_stack *stack = hl_names_get_stack(work->snapshot->names, id);
     if (stack->depth == 0)
         return 0;
     uint8_t newest = work->of_location[stack->locations[0]], all = 0;

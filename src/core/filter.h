@@ -25,7 +25,7 @@ typedef struct {
     size_t pattern_length;
 } hl_filter;
 
-/* A new snapshot with the rows that pass, sharing the book. */
+/* A new snapshot with the rows that pass, sharing the name table. */
 hl_status hl_filter_snapshot(const hl_snapshot *snapshot, const hl_filter *filters, size_t count,
                              hl_snapshot **filtered) HL_MUST_USE;
 

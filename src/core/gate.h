@@ -68,8 +68,8 @@ static inline void hl_gate_shut(hl_gate *gate)
         return;
     atomic_store_explicit(&gate->closed, true, memory_order_relaxed);
     hl_os_barrier();
-    for (uint32_t round = 0; atomic_load_explicit(&gate->inside, memory_order_acquire) != 0; round++)
-        hl_os_pause(round);
+    for (uint32_t attempt = 0; atomic_load_explicit(&gate->inside, memory_order_acquire) != 0; attempt++)
+        hl_os_pause(attempt);
 }
 
 /* A hook gets in, by the side it belongs to, or is refused. */

@@ -3,7 +3,7 @@
  *   1. By stack, and where all frames count, the rows of each stack are first folded into one. There are many rows
  *      and far fewer stacks, so from here on a row costs nothing more. A comparison folds the rows of both snapshots,
  *      the new snapshot's first.
- *   2. Every named file or line has a number (numbers.h), and its group is at this number. By stack, the folds are
+ *   2. Every named file or line has a number (dense.h), and its group is at this number. By stack, the folds are
  *      the groups, once those with the same lines are merged. A hash of the lines' numbers finds them. Sums are added
  *      to the groups, again the new snapshot's first. So a group that only the old rows create is gone in the new
  *      snapshot.
@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-#include "numbers.h"
+#include "dense.h"
 #include "order.h"
 
 typedef struct {
@@ -25,16 +25,16 @@ typedef struct {
     bool cumulative;
     bool changed_only;
     size_t wanted; /* how many must be in order */
-    int sides[2];  /* for the new and the old snapshot: the index of its book in the numbers */
-    hl_numbers numbers;
+    int sides[2];  /* for the new and the old snapshot: the index of its name table in the numbers */
+    hl_dense dense;
     hl_difference *groups; /* group number n is at n - 1 */
     uint32_t group_count;
     /* By stack or cumulative only: */
-    hl_numbering stacks[2]; /* from the stacks of a side's book to folds, numbered like groups */
-    hl_difference *folds;   /* the key is a stack */
+    hl_id_map stacks[2];  /* from the stacks of a side's name table to folds, numbered like groups */
+    hl_difference *folds; /* the key is a stack */
     uint32_t fold_count;
     /* By stack only: */
-    hl_finder stacks_by_content;
+    hl_content_index stacks_by_content;
     uint32_t *hashes;  /* of the groups, like them at n - 1 */
     uint64_t *factors; /* for the hash, one for each frame of the deepest stack */
     uint32_t deepest;  /* its depth */
@@ -50,12 +50,12 @@ static inline void add_sums(hl_difference *group, bool old, uint64_t size, uint6
 
 static void fold_rows(grouper *work, const hl_snapshot *snapshot, bool old)
 {
-    const hl_numbering *stacks = &work->stacks[work->sides[old]];
+    const hl_id_map *stacks = &work->stacks[work->sides[old]];
     for (size_t i = 0; i < snapshot->row_count; i++) {
         const hl_row *row = &snapshot->rows[i];
         if (row->live == 0)
             continue;
-        uint32_t *number = hl_numbering_at(stacks, row->stack);
+        uint32_t *number = hl_id_map_at(stacks, row->stack);
         if (HL_UNLIKELY(*number == 0)) {
             work->folds[work->fold_count++] = (hl_difference){.key = row->stack, .from_old = old};
             *number = work->fold_count;
@@ -64,16 +64,16 @@ static void fold_rows(grouper *work, const hl_snapshot *snapshot, bool old)
     }
 }
 
-static const hl_stack *stack_of(const hl_book *const books[2], const grouper *work, const hl_difference *of)
+static const hl_stack *stack_of(const hl_names *const names[2], const grouper *work, const hl_difference *of)
 {
-    return hl_book_get_stack(books[work->sides[of->from_old]], of->key);
+    return hl_names_get_stack(names[work->sides[of->from_old]], of->key);
 }
 
-static hl_status fold(grouper *work, const hl_book *const books[2], const hl_snapshot *const snapshots[2],
+static hl_status fold(grouper *work, const hl_names *const names[2], const hl_snapshot *const snapshots[2],
                       size_t rows[2])
 {
-    for (int side = 0; side < 2 && books[side] != NULL; side++)
-        if (!hl_numbering_open(&work->stacks[side], &books[side]->stacks, &rows[side]))
+    for (int side = 0; side < 2 && names[side] != NULL; side++)
+        if (!hl_id_map_open(&work->stacks[side], &names[side]->stacks, &rows[side]))
             return HL_NO_MEMORY;
     work->folds = hl_os_resize(NULL, rows[0] + rows[1], sizeof *work->folds);
     if (work->folds == NULL)
@@ -86,48 +86,48 @@ static hl_status fold(grouper *work, const hl_book *const books[2], const hl_sna
 /* Fold if needed, and allocate the groups. */
 static hl_status grouper_open(grouper *work, const hl_snapshot *const snapshots[2])
 {
-    const hl_book *books[2] = {snapshots[0]->book, NULL};
+    const hl_names *names[2] = {snapshots[0]->names, NULL};
     size_t rows[2] = {snapshots[0]->row_count, 0}, folded_frames[2] = {0, 0}, *frames = rows;
     if (snapshots[1] != NULL) {
-        int side = work->sides[1] = snapshots[1]->book == snapshots[0]->book ? 0 : 1;
-        books[side] = snapshots[1]->book;
+        int side = work->sides[1] = snapshots[1]->names == snapshots[0]->names ? 0 : 1;
+        names[side] = snapshots[1]->names;
         rows[side] += snapshots[1]->row_count;
     }
     if (work->cumulative || work->key_type == HL_BY_STACK) {
-        hl_status status = fold(work, books, snapshots, rows);
+        hl_status status = fold(work, names, snapshots, rows);
         if (status != HL_OK)
             return status;
         frames = folded_frames;
         for (uint32_t i = 0; i < work->fold_count; i++) {
-            uint32_t depth = stack_of(books, work, &work->folds[i])->depth;
+            uint32_t depth = stack_of(names, work, &work->folds[i])->depth;
             frames[work->sides[work->folds[i].from_old]] += depth;
             work->deepest = depth > work->deepest ? depth : work->deepest;
         }
     }
-    hl_status status = hl_numbers_open(&work->numbers, books, frames, work->key_type != HL_BY_FILE);
+    hl_status status = hl_dense_open(&work->dense, names, frames, work->key_type != HL_BY_FILE);
     if (status != HL_OK)
         return status;
     if (work->key_type == HL_BY_STACK) {
         work->hashes = hl_os_resize(NULL, work->fold_count, sizeof *work->hashes);
         work->factors = hl_os_resize(NULL, work->deepest, sizeof *work->factors);
         if (work->hashes == NULL || work->factors == NULL ||
-            !hl_finder_open(&work->stacks_by_content, work->fold_count))
+            !hl_content_index_open(&work->stacks_by_content, work->fold_count))
             return HL_NO_MEMORY;
         for (uint32_t i = 0; i < work->deepest; i++)
-            work->factors[i] = hl_mix(work->numbers.seed + i) | 1;
+            work->factors[i] = hl_mix(work->dense.seed + i) | 1;
         work->groups = work->folds;
         work->folds = NULL;
         return HL_OK;
     }
-    work->groups = hl_os_resize(NULL, work->numbers.most, sizeof *work->groups);
+    work->groups = hl_os_resize(NULL, work->dense.most, sizeof *work->groups);
     return work->groups != NULL ? HL_OK : HL_NO_MEMORY;
 }
 
 static void grouper_close(grouper *work)
 {
-    hl_numbers_close(&work->numbers);
-    hl_numbering_close(&work->stacks[0]);
-    hl_numbering_close(&work->stacks[1]);
+    hl_dense_close(&work->dense);
+    hl_id_map_close(&work->stacks[0]);
+    hl_id_map_close(&work->stacks[1]);
     hl_os_free(work->folds);
     hl_os_free(work->stacks_by_content.numbers);
     hl_os_free(work->hashes);
@@ -144,13 +144,13 @@ static inline hl_difference *group_at(const grouper *work, uint32_t number)
 
 static inline uint32_t number_of_frame(grouper *work, bool old, hl_location_id id)
 {
-    uint32_t number = *hl_numbering_at(&work->numbers.locations[work->sides[old]], id);
-    return HL_LIKELY(number != 0) ? number : hl_numbers_add(&work->numbers, work->sides[old], id);
+    uint32_t number = *hl_id_map_at(&work->dense.locations[work->sides[old]], id);
+    return HL_LIKELY(number != 0) ? number : hl_dense_add(&work->dense, work->sides[old], id);
 }
 
 static const hl_stack *stack_of_group(const grouper *work, const hl_difference *group)
 {
-    return stack_of(work->numbers.books, work, group);
+    return stack_of(work->dense.names, work, group);
 }
 
 static bool same_lines(grouper *work, const hl_difference *group, bool old, const hl_stack *stack)
@@ -170,18 +170,18 @@ static bool same_lines(grouper *work, const hl_difference *group, bool old, cons
  * collide. */
 static uint32_t *find_stack(grouper *work, bool old, const hl_stack *stack, uint32_t *hash)
 {
-    const hl_numbering locations = work->numbers.locations[work->sides[old]];
+    const hl_id_map locations = work->dense.locations[work->sides[old]];
     uint64_t sum = stack->depth;
     for (uint32_t i = 0; i < stack->depth; i++) {
-        uint32_t number = *hl_numbering_at(&locations, stack->locations[i]);
+        uint32_t number = *hl_id_map_at(&locations, stack->locations[i]);
         if (HL_UNLIKELY(number == 0))
-            number = hl_numbers_add(&work->numbers, work->sides[old], stack->locations[i]);
+            number = hl_dense_add(&work->dense, work->sides[old], stack->locations[i]);
         sum += number * work->factors[i];
     }
     *hash = (uint32_t)(sum >> 32);
-    const hl_finder *finder = &work->stacks_by_content;
+    const hl_content_index *index = &work->stacks_by_content;
     uint32_t *place;
-    for (size_t at = *hash & finder->mask; *(place = &finder->numbers[at]) != 0; at = (at + 1) & finder->mask)
+    for (size_t at = *hash & index->mask; *(place = &index->numbers[at]) != 0; at = (at + 1) & index->mask)
         if (work->hashes[*place - 1] == *hash && same_lines(work, group_at(work, *place), old, stack))
             break;
     return place;
@@ -212,9 +212,9 @@ static void merge_folds(grouper *work)
 /* When a location appears for the first time, its line or file may be new too. */
 static uint32_t add_frame(grouper *work, bool old, hl_location_id id)
 {
-    uint32_t number = hl_numbers_add(&work->numbers, work->sides[old], id);
+    uint32_t number = hl_dense_add(&work->dense, work->sides[old], id);
     if (number > work->group_count) {
-        const hl_location *location = hl_book_get_location(work->numbers.books[work->sides[old]], id);
+        const hl_location *location = hl_names_get_location(work->dense.names[work->sides[old]], id);
         uint32_t key = work->key_type == HL_BY_FILE ? location->file : id;
         work->groups[work->group_count++] = (hl_difference){.key = key, .from_old = old};
     }
@@ -223,7 +223,7 @@ static uint32_t add_frame(grouper *work, bool old, hl_location_id id)
 
 static inline hl_difference *group_of_frame(grouper *work, bool old, hl_location_id id)
 {
-    uint32_t number = *hl_numbering_at(&work->numbers.locations[work->sides[old]], id);
+    uint32_t number = *hl_id_map_at(&work->dense.locations[work->sides[old]], id);
     return group_at(work, HL_LIKELY(number != 0) ? number : add_frame(work, old, id));
 }
 
@@ -245,7 +245,7 @@ static void add_rows(grouper *work, const hl_snapshot *snapshot, bool old)
 {
     for (size_t i = 0; i < snapshot->row_count; i++) {
         const hl_row *row = &snapshot->rows[i];
-        const hl_stack *stack = hl_book_get_stack(snapshot->book, row->stack);
+        const hl_stack *stack = hl_names_get_stack(snapshot->names, row->stack);
         if (row->live != 0 && stack->depth != 0)
             add_sums(group_of_frame(work, old, stack->locations[0]), old, row->size * row->live, row->live);
     }
@@ -258,9 +258,9 @@ enum { FILE_STEP = 7, SUMS = 4 };
 /* Seven bytes, and how many of them belong to the file name: "a" comes before "a\0", and both before "b". */
 static void file_symbols(const void *context, hl_order_item *items, size_t count, uint32_t depth)
 {
-    const hl_numbers *numbers = context;
+    const hl_dense *dense = context;
     for (size_t i = 0; i < count; i++) {
-        const hl_numbered_file *file = &numbers->files[items[i].index];
+        const hl_dense_file *file = &dense->files[items[i].index];
         size_t start = (size_t)depth * FILE_STEP, step = 0;
         uint64_t symbol = 0;
         for (; step < FILE_STEP && start + step < file->length; step++)
@@ -278,17 +278,17 @@ static uint64_t gap(uint64_t a, uint64_t b)
 static uint64_t frame_symbol(const grouper *work, uint32_t number, uint32_t frame)
 {
     if (work->key_type == HL_BY_FILE)
-        return work->numbers.files[number].rank;
+        return work->dense.files[number].rank;
     if (work->key_type == HL_BY_STACK) {
         const hl_difference *group = group_at(work, number);
         const hl_stack *stack = stack_of_group(work, group);
         if (frame >= stack->depth)
             return 0;
-        const hl_numbering *locations = &work->numbers.locations[work->sides[group->from_old]];
-        number = *hl_numbering_at(locations, stack->locations[stack->depth - 1 - frame]);
+        const hl_id_map *locations = &work->dense.locations[work->sides[group->from_old]];
+        number = *hl_id_map_at(locations, stack->locations[stack->depth - 1 - frame]);
     }
-    const hl_numbered_line *line = &work->numbers.lines[number];
-    return (uint64_t)work->numbers.files[line->file].rank << 32 | line->line;
+    const hl_dense_line *line = &work->dense.lines[number];
+    return (uint64_t)work->dense.files[line->file].rank << 32 | line->line;
 }
 
 /* All symbols are inverted, because the highest comes first. */
@@ -309,7 +309,7 @@ static void group_symbols(const void *context, hl_order_item *items, size_t coun
 static uint32_t shared_frames(const void *context, const hl_order_item *items, size_t count, uint32_t depth)
 {
     const grouper *work = context;
-    if (depth < SUMS || work->key_type != HL_BY_STACK || work->numbers.books[1] != NULL)
+    if (depth < SUMS || work->key_type != HL_BY_STACK || work->dense.names[1] != NULL)
         return 0;
     const hl_stack *first = stack_of_group(work, group_at(work, items[0].index));
     uint32_t skipped = depth - SUMS, shared = first->depth > skipped ? first->depth - skipped : 0;
@@ -326,18 +326,18 @@ static uint32_t shared_frames(const void *context, const hl_order_item *items, s
     return shared;
 }
 
-static void rank_files(hl_numbers *numbers, hl_order_item *items, hl_order_item *spare)
+static void rank_files(hl_dense *dense, hl_order_item *items, hl_order_item *spare)
 {
     uint32_t longest = 0;
-    for (uint32_t i = 0; i < numbers->file_count; i++) {
+    for (uint32_t i = 0; i < dense->file_count; i++) {
         items[i].index = i + 1;
-        if (numbers->files[i + 1].length > longest)
-            longest = numbers->files[i + 1].length;
+        if (dense->files[i + 1].length > longest)
+            longest = dense->files[i + 1].length;
     }
-    hl_order_sort(items, spare, numbers->file_count, numbers->file_count, longest / FILE_STEP + 1, file_symbols, NULL,
-                  numbers);
-    for (uint32_t i = 0; i < numbers->file_count; i++)
-        numbers->files[items[i].index].rank = i + 1;
+    hl_order_sort(items, spare, dense->file_count, dense->file_count, longest / FILE_STEP + 1, file_symbols, NULL,
+                  dense);
+    for (uint32_t i = 0; i < dense->file_count; i++)
+        dense->files[items[i].index].rank = i + 1;
 }
 
 /* Put the groups into the order of `items`, in place: walk each cycle of the permutation once. */
@@ -381,12 +381,12 @@ static hl_status run(grouper *work, const hl_snapshot *snapshot, const hl_snapsh
     else
         for (int old = 0; old < 2 && snapshots[old] != NULL; old++)
             add_rows(work, snapshots[old], old);
-    uint32_t files = work->numbers.file_count;
+    uint32_t files = work->dense.file_count;
     size_t room = work->group_count > files ? work->group_count : files;
     hl_order_item *items = hl_os_resize(NULL, 2 * room, sizeof *items);
     if (items == NULL)
         return HL_NO_MEMORY;
-    rank_files(&work->numbers, items, items + room);
+    rank_files(&work->dense, items, items + room);
     uint32_t listed = list_groups(work, items);
     uint32_t frames = work->key_type == HL_BY_STACK ? work->deepest : 1;
     hl_order_sort(items, items + room, listed, work->wanted, SUMS + frames + 1, group_symbols, shared_frames, work);

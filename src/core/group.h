@@ -18,7 +18,7 @@
 
 typedef enum { HL_BY_FILE, HL_BY_LINE, HL_BY_STACK } hl_key_type;
 
-/* What a group stands for, as an id of one snapshot's book: a string (BY_FILE), a location (BY_LINE) or a stack
+/* What a group stands for, as an id of one snapshot's name table: a string (BY_FILE), a location (BY_LINE) or a stack
  * (BY_STACK). */
 typedef struct {
     uint32_t key;
@@ -28,7 +28,7 @@ typedef struct {
 
 typedef struct {
     uint32_t key;
-    bool from_old;                /* the key belongs to the old snapshot's book: the group is gone */
+    bool from_old;                /* the key belongs to the old snapshot's name table: the group is gone */
     uint64_t size, count;         /* in the new snapshot */
     uint64_t old_size, old_count; /* in the old one */
 } hl_difference;

@@ -30,7 +30,7 @@ typedef struct {
     size_t length;
 } hl_hlsnap_file;
 
-/* Make a file of `count` snapshots (at least one) of the same book, each of one moment, and of other sections.
+/* Make a file of `count` snapshots (at least one) of the same name table, each of one moment, and of other sections.
  * HL_FULL: there are more of either than a file may have, or the blocks of a snapshot add up to more than 64 bits. */
 hl_status hl_hlsnap_write(const hl_snapshot *const *snapshots, size_t count, const hl_hlsnap_section *sections,
                           size_t section_count, hl_hlsnap_file *file) HL_MUST_USE;
@@ -54,14 +54,14 @@ typedef struct {
     bool newer; /* of a newer minor version than this reader knows */
 } hl_hlsnap_content;
 
-/* The snapshots share a private book. A file of a newer minor version is read as far as this reader knows it.
+/* The snapshots share a private name table. A file of a newer minor version is read as far as this reader knows it.
  * Sections that are passed through may then be of unknown kinds, and longer than their known part. Returns HL_OK;
  * HL_MALFORMED with *error filled; or HL_NO_MEMORY. On failure nothing needs to be freed. */
 hl_status hl_hlsnap_read(const uint8_t *bytes, size_t length, hl_hlsnap_content *content,
                          hl_hlsnap_error *error) HL_MUST_USE;
-/* The same with an existing private book, and only with the snapshots of one moment (HL_MOMENTS: all). Names stay in
- * the book even if the file turns out to be malformed. */
-hl_status hl_hlsnap_read_into(hl_book *book, hl_moment only, const uint8_t *bytes, size_t length,
+/* The same with an existing private name table, and only with the snapshots of one moment (HL_MOMENTS: all). Names stay
+ * in the name table even if the file turns out to be malformed. */
+hl_status hl_hlsnap_read_into(hl_names *names, hl_moment only, const uint8_t *bytes, size_t length,
                               hl_hlsnap_content *content, hl_hlsnap_error *error) HL_MUST_USE;
 
 #endif

@@ -54,7 +54,7 @@ static void read_row(hl_hlsnap_reader *r, row_context *context, hl_row *row)
                     .origin = (uint8_t)context->origin,
                     .stack = r->stacks.ids[stack],
                     .domain = context->domain};
-    context->weight += hl_row_weight(row, hl_book_get_stack(r->book, row->stack)->depth);
+    context->weight += hl_row_weight(row, hl_names_get_stack(r->names, row->stack)->depth);
     if (stack >= context->expected)
         context->expected = (uint32_t)stack + 1;
 }
@@ -78,7 +78,7 @@ static void read_rows(hl_hlsnap_reader *r, hl_hlsnap_content *content)
     }
     size_t count = hl_hlsnap_get_count(r, 4);
     hl_snapshot *snapshot = NULL;
-    if (r->status != HL_OK || !hl_hlsnap_is_fine(r, hl_snapshot_new(r->book, count, &snapshot)))
+    if (r->status != HL_OK || !hl_hlsnap_is_fine(r, hl_snapshot_new(r->names, count, &snapshot)))
         return;
     snapshot->moment = moment;
     snapshot->nframe = nframe;
@@ -116,25 +116,25 @@ static void keep_section(hl_hlsnap_reader *r, const uint8_t *section, hl_hlsnap_
 static const struct {
     char kind[5];
     void (*read)(hl_hlsnap_reader *r);
-} names[] = {
+} name_sections[] = {
     {"FILE", hl_hlsnap_read_files},
     {"FUNC", hl_hlsnap_read_functions},
     {"LOCS", hl_hlsnap_read_locations},
     {"STKS", hl_hlsnap_read_stacks},
 };
-enum { NAMES = sizeof names / sizeof *names };
+enum { NAMES = sizeof name_sections / sizeof *name_sections };
 
 /* Read the section whose payload is r->at .. r->end. */
 static void read_section(hl_hlsnap_reader *r, const uint8_t *section, hl_hlsnap_content *content)
 {
     int kind = 0;
-    while (kind < NAMES && !is_kind(section, names[kind].kind))
+    while (kind < NAMES && !is_kind(section, name_sections[kind].kind))
         kind++;
     bool is_rows = is_kind(section, "ROWS");
     if ((kind < NAMES && r->known != kind) || (is_rows && r->known != NAMES)) {
         hl_hlsnap_fail_at(r, section, HL_HLSNAP_MALFORMED "a section stands where it should not");
     } else if (kind < NAMES) {
-        names[kind].read(r);
+        name_sections[kind].read(r);
         r->known++;
     } else if (is_rows) {
         r->has_rows = true;
@@ -194,10 +194,10 @@ static void read_sections(hl_hlsnap_reader *r, const uint8_t *file_end, hl_hlsna
         hl_hlsnap_fail_at(r, r->end, "goes on after its end");
 }
 
-hl_status hl_hlsnap_read_into(hl_book *book, hl_moment only, const uint8_t *bytes, size_t length,
+hl_status hl_hlsnap_read_into(hl_names *names, hl_moment only, const uint8_t *bytes, size_t length,
                               hl_hlsnap_content *content, hl_hlsnap_error *error)
 {
-    hl_hlsnap_reader r = {.start = bytes, .only = only, .status = HL_OK, .error = error, .book = book};
+    hl_hlsnap_reader r = {.start = bytes, .only = only, .status = HL_OK, .error = error, .names = names};
     *error = (hl_hlsnap_error){0};
     *content = (hl_hlsnap_content){0};
     hl_hlsnap_crc_open(&r.crc);
@@ -206,11 +206,11 @@ hl_status hl_hlsnap_read_into(hl_book *book, hl_moment only, const uint8_t *byte
         read_sections(&r, bytes + length, content);
     /* Stacks keep what they name; the reader's own references end here. */
     for (uint32_t i = 0; i < r.locations.count; i++)
-        hl_book_release_location(r.book, r.locations.ids[i]);
+        hl_names_release_location(r.names, r.locations.ids[i]);
     for (uint32_t i = 0; i < r.files.count; i++)
-        hl_book_release_string(r.book, r.files.ids[i]);
+        hl_names_release_string(r.names, r.files.ids[i]);
     for (uint32_t i = 0; i < r.functions.count; i++)
-        hl_book_release_string(r.book, r.functions.ids[i]);
+        hl_names_release_string(r.names, r.functions.ids[i]);
     hl_os_free(r.files.ids);
     hl_os_free(r.functions.ids);
     hl_os_free(r.locations.ids);
@@ -226,13 +226,13 @@ hl_status hl_hlsnap_read_into(hl_book *book, hl_moment only, const uint8_t *byte
 
 hl_status hl_hlsnap_read(const uint8_t *bytes, size_t length, hl_hlsnap_content *content, hl_hlsnap_error *error)
 {
-    hl_book *book;
+    hl_names *names;
     *error = (hl_hlsnap_error){0};
     *content = (hl_hlsnap_content){0};
-    hl_status status = hl_book_new(false, &book);
+    hl_status status = hl_names_new(false, &names);
     if (status != HL_OK)
         return status;
-    status = hl_hlsnap_read_into(book, HL_MOMENTS, bytes, length, content, error);
-    hl_book_drop(book); /* the snapshots hold it */
+    status = hl_hlsnap_read_into(names, HL_MOMENTS, bytes, length, content, error);
+    hl_names_drop(names); /* the snapshots hold it */
     return status;
 }

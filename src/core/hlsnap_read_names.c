@@ -44,7 +44,7 @@ static bool enter_name(hl_hlsnap_reader *r, hl_hlsnap_ids *to, const char *name,
 {
     if (!is_text(name, length))
         hl_hlsnap_fail(r, HL_HLSNAP_MALFORMED "a name is not UTF-8");
-    if (r->status != HL_OK || !hl_hlsnap_is_fine(r, hl_book_string(r->book, name, length, &to->ids[to->count])))
+    if (r->status != HL_OK || !hl_hlsnap_is_fine(r, hl_names_string(r->names, name, length, &to->ids[to->count])))
         return false;
     to->count++;
     return true;
@@ -101,8 +101,8 @@ void hl_hlsnap_read_locations(hl_hlsnap_reader *r)
         line += hl_hlsnap_unzigzag(hl_hlsnap_get_varint(r));
         if (line > UINT32_MAX)
             hl_hlsnap_fail(r, HL_HLSNAP_MALFORMED "a line number is too great");
-        if (r->status != HL_OK || !hl_hlsnap_is_fine(r, hl_book_location(r->book, file, (uint32_t)line, name,
-                                                                         &r->locations.ids[r->locations.count])))
+        if (r->status != HL_OK || !hl_hlsnap_is_fine(r, hl_names_location(r->names, file, (uint32_t)line, name,
+                                                                          &r->locations.ids[r->locations.count])))
             return;
         r->locations.count++;
     }
@@ -165,15 +165,15 @@ static void read_stack(hl_hlsnap_reader *r, tree *t, uint64_t most_frames)
     if (r->status != HL_OK)
         return;
     gather_path(t, at);
-    if (hl_hlsnap_is_fine(r, hl_book_stack(r->book, t->path_locations + (t->most - depth), depth, (uint32_t)total,
-                                           &r->stacks.ids[r->stacks.count])))
+    if (hl_hlsnap_is_fine(r, hl_names_stack(r->names, t->path_locations + (t->most - depth), depth, (uint32_t)total,
+                                            &r->stacks.ids[r->stacks.count])))
         r->stacks.count++;
 }
 
 void hl_hlsnap_read_stacks(hl_hlsnap_reader *r)
 {
     uint64_t most_frames = hl_hlsnap_left(r) > UINT32_MAX / HL_HLSNAP_FRAMES_PER_BYTE
-                               ? UINT32_MAX /* the book counts them in 32 bits */
+                               ? UINT32_MAX /* the name table counts them in 32 bits */
                                : (uint64_t)hl_hlsnap_left(r) * HL_HLSNAP_FRAMES_PER_BYTE;
     size_t nodes = hl_hlsnap_get_count(r, 1);
     if (nodes > UINT32_MAX / 2)

@@ -14,7 +14,7 @@
 
 #define HL_HLSNAP_MALFORMED "is malformed: "
 
-/* Numbers in the file -> ids in the book. */
+/* Numbers in the file -> ids in the name table. */
 typedef struct {
     uint32_t *ids;
     uint32_t count;
@@ -28,7 +28,7 @@ typedef struct {
     bool newer;     /* of a newer minor version: sections may end with unknown bytes */
     hl_status status;
     hl_hlsnap_error *error;
-    hl_book *book;
+    hl_names *names;
     hl_hlsnap_ids files, functions, locations, stacks;
     int known; /* how many of the ordered sections (FILE, FUNC, LOCS, STKS) have been read */
     hl_hlsnap_crc crc;
@@ -121,7 +121,7 @@ static inline size_t hl_hlsnap_get_count(hl_hlsnap_reader *r, size_t least)
     return 0;
 }
 
-/* Read the payload of a section into the book. */
+/* Read the payload of a section into the name table. */
 void hl_hlsnap_read_files(hl_hlsnap_reader *r);
 void hl_hlsnap_read_functions(hl_hlsnap_reader *r);
 void hl_hlsnap_read_locations(hl_hlsnap_reader *r);

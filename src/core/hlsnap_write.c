@@ -12,15 +12,15 @@
 
 #include <string.h>
 
+#include "dense.h"
 #include "hlsnap.h"
 #include "hlsnap_bytes.h"
-#include "numbers.h"
 
-/* From ids in the book to 1 + the number in the file; 0: not yet named. */
+/* From ids in the name table to 1 + the number in the file; 0: not yet named. */
 typedef struct {
-    hl_numbering ids;
+    hl_id_map ids;
     uint32_t count; /* how many are named */
-} numbering;
+} file_numbers;
 
 /* A node of the tree of frames: the stack that ends with `location`, called from `parent`. Node 0 is the root. */
 typedef struct {
@@ -28,8 +28,8 @@ typedef struct {
 } node;
 
 typedef struct {
-    const hl_book *book;
-    numbering files, functions, locations, stacks;
+    const hl_names *names;
+    file_numbers files, functions, locations, stacks;
     hl_hlsnap_buffer file_names, function_names, location_bytes, stack_bytes, file;
     const hl_string *last_name; /* of the file named last; NULL: none yet */
     uint32_t last_line;         /* of the location written last */
@@ -38,7 +38,7 @@ typedef struct {
     uint32_t *slots; /* open addressing: node numbers, 0 is free */
     uint32_t slot_count;
     uint64_t seed; /* of the slots' hashes: the names may come from a file whose author must not know it */
-    /* The stack written last: its nodes and the locations in the book, oldest first. */
+    /* The stack written last: its nodes and the locations in the name table, oldest first. */
     uint32_t *path;
     hl_location_id *path_locations;
     uint32_t path_depth, path_room;
@@ -56,18 +56,18 @@ static void *grown(writer *w, void *array, size_t room, size_t size)
 }
 
 /* All ids of the table have a place from the start. Memory is used only for those that are named. */
-static bool open_numbering(writer *w, numbering *of, const hl_table *table)
+static bool open_file_numbers(writer *w, file_numbers *of, const hl_table *table)
 {
     size_t all = SIZE_MAX;
-    if (!hl_numbering_open(&of->ids, table, &all))
+    if (!hl_id_map_open(&of->ids, table, &all))
         w->status = HL_NO_MEMORY;
     return w->status == HL_OK;
 }
 
 /* The number of `id`. *is_new says whether it is a new number. */
-static uint32_t number_of(numbering *of, uint32_t id, bool *is_new)
+static uint32_t number_of(file_numbers *of, uint32_t id, bool *is_new)
 {
-    uint32_t *number = hl_numbering_at(&of->ids, id);
+    uint32_t *number = hl_id_map_at(&of->ids, id);
     *is_new = *number == 0;
     if (*is_new)
         *number = ++of->count;
@@ -75,7 +75,7 @@ static uint32_t number_of(numbering *of, uint32_t id, bool *is_new)
 }
 
 /* The code of a thing: 0 the first time, which gives it a number, and then that number + 1. */
-static uint32_t code_of(numbering *of, uint32_t id, uint32_t *number)
+static uint32_t code_of(file_numbers *of, uint32_t id, uint32_t *number)
 {
     bool is_new;
     *number = number_of(of, id, &is_new);
@@ -108,18 +108,18 @@ static uint32_t put_location(writer *w, hl_location_id id)
     hl_hlsnap_add_varint(&w->stack_bytes, code);
     if (code != 0)
         return number;
-    const hl_location *location = hl_book_get_location(w->book, id);
+    const hl_location *location = hl_names_get_location(w->names, id);
     code = code_of(&w->files, location->file, &unused);
     hl_hlsnap_add_varint(&w->location_bytes, code);
     if (code == 0)
-        put_file_name(w, hl_book_get_string(w->book, location->file));
+        put_file_name(w, hl_names_get_string(w->names, location->file));
     if (location->name == 0) {
         hl_hlsnap_add_varint(&w->location_bytes, 0);
     } else {
         code = code_of(&w->functions, location->name, &unused);
         hl_hlsnap_add_varint(&w->location_bytes, 1 + (uint64_t)code);
         if (code == 0)
-            put_function_name(w, hl_book_get_string(w->book, location->name));
+            put_function_name(w, hl_names_get_string(w->names, location->name));
     }
     hl_hlsnap_add_varint(&w->location_bytes, hl_hlsnap_zigzag((uint64_t)location->line - w->last_line));
     w->last_line = location->line;
@@ -202,7 +202,7 @@ static bool lengthen_path(writer *w, uint32_t depth)
  * stack, which is most of it, is found without the hash table. */
 static void put_stack(writer *w, hl_stack_id id)
 {
-    const hl_stack *stack = hl_book_get_stack(w->book, id);
+    const hl_stack *stack = hl_names_get_stack(w->names, id);
     uint32_t depth = stack->depth, shared = 0;
     if (!lengthen_path(w, depth))
         return;
@@ -212,7 +212,7 @@ static void put_stack(writer *w, hl_stack_id id)
     uint32_t at = shared == 0 ? 0 : w->path[shared - 1];
     for (; shared < depth; shared++) {
         hl_location_id location = stack->locations[depth - 1 - shared];
-        uint32_t number = *hl_numbering_at(&w->locations.ids, location);
+        uint32_t number = *hl_id_map_at(&w->locations.ids, location);
         uint32_t next = number == 0 ? 0 : find_node(w, at, number - 1);
         if (next == 0)
             break;
@@ -251,10 +251,10 @@ static uint64_t put_stacks(writer *w, const hl_rows *rows)
     return count;
 }
 
-static void close_numbering(numbering *of)
+static void close_file_numbers(file_numbers *of)
 {
-    hl_numbering_close(&of->ids);
-    of->ids = (hl_numbering){0};
+    hl_id_map_close(&of->ids);
+    of->ids = (hl_id_map){0};
 }
 
 static void close_buffer(hl_hlsnap_buffer *buffer)
@@ -266,9 +266,9 @@ static void close_buffer(hl_hlsnap_buffer *buffer)
 /* Free what only the stacks needed. */
 static void close_tree(writer *w)
 {
-    close_numbering(&w->files);
-    close_numbering(&w->functions);
-    close_numbering(&w->locations);
+    close_file_numbers(&w->files);
+    close_file_numbers(&w->functions);
+    close_file_numbers(&w->locations);
     hl_os_free(w->nodes);
     hl_os_free(w->slots);
     hl_os_free(w->path);
@@ -278,9 +278,10 @@ static void close_tree(writer *w)
 /* Write all names. counts[i] is the number of rows in rows[i]. */
 static void put_names(writer *w, const hl_rows *rows, size_t count, uint64_t *counts)
 {
-    if (open_numbering(w, &w->files, &w->book->strings) && open_numbering(w, &w->functions, &w->book->strings) &&
-        open_numbering(w, &w->locations, &w->book->locations) && open_numbering(w, &w->stacks, &w->book->stacks) &&
-        make_room(w))
+    if (open_file_numbers(w, &w->files, &w->names->strings) &&
+        open_file_numbers(w, &w->functions, &w->names->strings) &&
+        open_file_numbers(w, &w->locations, &w->names->locations) &&
+        open_file_numbers(w, &w->stacks, &w->names->stacks) && make_room(w))
         for (size_t i = 0; i < count; i++)
             counts[i] = put_stacks(w, &rows[i]);
     if (w->file_names.failed || w->function_names.failed || w->location_bytes.failed || w->stack_bytes.failed)
@@ -325,7 +326,7 @@ static void put_header(writer *w)
 }
 
 /* Frees the content. */
-static void put_counted(writer *w, const char kind[4], const numbering *of, hl_hlsnap_buffer *content)
+static void put_counted(writer *w, const char kind[4], const file_numbers *of, hl_hlsnap_buffer *content)
 {
     size_t start = begin_section(&w->file, kind);
     hl_hlsnap_add_varint(&w->file, of->count);
@@ -350,7 +351,7 @@ static void put_tree(writer *w)
 static void put_row(writer *w, const hl_row *row, const hl_row *last, uint32_t *expected)
 {
     hl_hlsnap_buffer *to = &w->file;
-    uint32_t stack = *hl_numbering_at(&w->stacks.ids, row->stack) - 1;
+    uint32_t stack = *hl_id_map_at(&w->stacks.ids, row->stack) - 1;
     bool moved = row->domain != last->domain || row->origin != last->origin;
     hl_hlsnap_add_varint(to, hl_hlsnap_zigzag((uint64_t)stack - *expected) << 1 | moved);
     if (moved) {
@@ -395,7 +396,7 @@ hl_status hl_hlsnap_write_rows(const hl_rows *rows, size_t count, const hl_hlsna
     uint64_t counts[HL_HLSNAP_MOST_SNAPSHOTS];
     if (count > HL_HLSNAP_MOST_SNAPSHOTS || section_count > HL_HLSNAP_MOST_SECTIONS)
         return HL_FULL;
-    writer w = {.book = rows[0].book, .seed = hl_os_random(), .status = HL_OK};
+    writer w = {.names = rows[0].names, .seed = hl_os_random(), .status = HL_OK};
     hl_hlsnap_crc_open(&w.crc);
     put_names(&w, rows, count, counts);
     if (w.status == HL_OK) {
@@ -412,7 +413,7 @@ hl_status hl_hlsnap_write_rows(const hl_rows *rows, size_t count, const hl_hlsna
         if (w.file.failed)
             w.status = HL_NO_MEMORY;
     }
-    close_numbering(&w.stacks);
+    close_file_numbers(&w.stacks);
     close_buffer(&w.file_names);
     close_buffer(&w.function_names);
     close_buffer(&w.location_bytes);

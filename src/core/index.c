@@ -175,9 +175,9 @@ static bool is_full(const hl_table *table, const hl_span *span, uint32_t number)
     return span->free == 0 && (span->fresh == HL_TABLE_SPAN || first_of(number) + span->fresh > table->most);
 }
 
-static uint32_t *lives_of(const hl_table *table, uint32_t id)
+static uint32_t *reuse_count_of(const hl_table *table, uint32_t id)
 {
-    return (uint32_t *)(void *)((char *)hl_table_at(table, id) + table->lives_at);
+    return (uint32_t *)(void *)((char *)hl_table_at(table, id) + table->reuse_count_at);
 }
 
 /* Analyses read `used` without the lock. What a snapshot names is in use, and below any value that they see. */
@@ -238,8 +238,8 @@ static uint32_t take_id(hl_table *table, uint32_t number)
         span->free = link_of(table, id)->next;
     } else {
         id = first_of(number) + span->fresh++;
-        if (table->lives_at != 0)
-            *lives_of(table, id) = span->lives;
+        if (table->reuse_count_at != 0)
+            *reuse_count_of(table, id) = span->reuse_count;
     }
     span->used++;
     if (HL_UNLIKELY(is_full(table, span, number)))
@@ -258,19 +258,20 @@ static void discard(char *from, size_t bytes)
         hl_os_discard(from + before, whole);
 }
 
-/* A span with few lives left keeps its memory: otherwise its highest count would become the count of all its items. */
+/* A span whose reuse count is near the limit keeps its memory: otherwise its highest count would become the count of
+ * all its items. */
 static bool may_become_cold(hl_table *table, uint32_t number)
 {
     hl_span *span = span_at(table, number);
-    if (table->lives_at == 0)
+    if (table->reuse_count_at == 0)
         return true;
-    uint32_t first = first_of(number), greatest = span->lives;
+    uint32_t first = first_of(number), greatest = span->reuse_count;
     for (uint32_t id = first == 0 ? 1 : first; id < first + span->fresh; id++)
-        if (*lives_of(table, id) > greatest)
-            greatest = *lives_of(table, id);
-    if (greatest > HL_MOST_LIVES / 2)
+        if (*reuse_count_of(table, id) > greatest)
+            greatest = *reuse_count_of(table, id);
+    if (greatest > HL_MOST_REUSES / 2)
         return false;
-    span->lives = greatest;
+    span->reuse_count = greatest;
     return true;
 }
 
@@ -358,8 +359,8 @@ void hl_table_remove(hl_table *table, uint32_t id)
         at = &link_of(table, *at)->next;
     *at = link->next;
     table->count--;
-    if (table->lives_at != 0)
-        ++*lives_of(table, id);
+    if (table->reuse_count_at != 0)
+        ++*reuse_count_of(table, id);
     give_id(table, id);
     if (HL_UNLIKELY(is_too_empty(table)))
         join_some(table);

@@ -14,7 +14,7 @@
  * was given back). New ids come from a partial span if there is one, so that the others can become empty. As long as
  * nothing is removed, ids come in ascending order from 1 on.
  *
- * Items may count their lives in a field of their own: how often their id was removed. This number never falls,
+ * Items may have a reuse count in a field of their own: how often their id was removed. This number never falls,
  * although the memory that it was in is given back. A cold span remembers the highest count of its items and begins
  * there.
  *
@@ -32,8 +32,8 @@
 
 enum { HL_TABLE_SPAN = 1 << 10, HL_TABLE_SEGMENT = 1 << 14 };
 
-/* In its last life an item stays forever: the owner must not remove it. */
-enum { HL_MOST_LIVES = (1 << 16) - 1 };
+/* At this reuse count an item stays forever: the owner must not remove it. */
+enum { HL_MOST_REUSES = (1 << 16) - 1 };
 
 typedef struct {
     uint32_t hash;
@@ -43,7 +43,7 @@ typedef struct {
 typedef struct {
     uint32_t next, previous; /* in its list: numbers of spans, which begin with 1; 0 at the ends */
     uint32_t free;           /* list of removed ids */
-    uint32_t lives;          /* the lives that the ids from `fresh` on begin with */
+    uint32_t reuse_count;    /* the reuse count that the ids from `fresh` on begin with */
     uint16_t used;           /* ids in use */
     uint16_t fresh;          /* the first id not handed out since the span was cold, minus the first id of the span */
     bool cold;
@@ -56,12 +56,12 @@ typedef struct {
     hl_region heads; /* uint32_t each */
     hl_region spans; /* hl_span each */
     uint32_t item_size;
-    uint32_t lives_at; /* offset of the lives in an item, a uint32_t; 0: they are not counted */
-    uint32_t most;     /* greatest id that may be used */
-    uint32_t used;     /* no id in use is greater */
-    uint32_t count;    /* items in the table */
-    uint32_t buckets;  /* in use, at least 1 once anything is stored */
-    uint32_t level;    /* 2^level < buckets <= 2^(level+1), from 2 buckets on */
+    uint32_t reuse_count_at; /* offset of the reuse count in an item, a uint32_t; 0: there is none */
+    uint32_t most;           /* greatest id that may be used */
+    uint32_t used;           /* no id in use is greater */
+    uint32_t count;          /* items in the table */
+    uint32_t buckets;        /* in use, at least 1 once anything is stored */
+    uint32_t level;          /* 2^level < buckets <= 2^(level+1), from 2 buckets on */
     uint32_t span_count;
     uint32_t partial, warm, cold; /* the first span of each list; 0: none */
     uint32_t warm_count;
@@ -73,8 +73,8 @@ void hl_table_open(hl_table *table, uint32_t item_size, uint32_t most, bool stab
 void hl_table_close(hl_table *table);
 /* Remove all items. The memory stays, with zeros in the items. Only for tables for which hl_table_is_small is true. */
 void hl_table_clear(hl_table *table);
-/* Add an item under `hash`; the caller fills it at once. Except for its lives, it holds zeros or what the last holder
- * of the id left. */
+/* Add an item under `hash`; the caller fills it at once. Except for its reuse count, it holds zeros or what the last
+ * holder of the id left. */
 hl_status hl_table_add(hl_table *table, uint32_t hash, uint32_t *id) HL_MUST_USE;
 /* Remove an item. From now on it may hold zeros. */
 void hl_table_remove(hl_table *table, uint32_t id);

@@ -21,10 +21,10 @@ enum { STEPS_FOR_ROOM = 64, FEWEST_STEPS = 64, MOST_STEPS = 1024, TIDIED_IN = 10
 enum { OLD_CODE = 1, OWN_WORK = 2 };
 
 /* The fields that are no tables. */
-static void begin_era(hl_ledger *ledger, uint32_t era)
+static void reset_fields(hl_ledger *ledger, uint32_t clear_count)
 {
-    ledger->era = era;
-    ledger->epoch = HL_EPOCH_STEP;
+    ledger->clear_count = clear_count;
+    ledger->peak_epoch = HL_EPOCH_STEP;
     ledger->peak = ledger->in_transit = 0;
     ledger->below_peak = 0;
     ledger->origins = (hl_origins){.count = 1, .ids = {hl_os_random()}};
@@ -33,19 +33,20 @@ static void begin_era(hl_ledger *ledger, uint32_t era)
 
 static hl_status make_old_code_site(hl_ledger *ledger)
 {
-    hl_status status = hl_sites_intern(&ledger->sites, ledger->book, 0, 0, OLD_CODE, ledger->epoch, &ledger->old_code);
+    hl_status status =
+        hl_sites_intern(&ledger->sites, ledger->names, 0, 0, OLD_CODE, ledger->peak_epoch, &ledger->old_code);
     if (status == HL_OK)
         hl_site_set(hl_sites_at(&ledger->sites, ledger->old_code), HL_SITE_HOLDS_CODE);
     return status;
 }
 
-hl_status hl_ledger_open(hl_ledger *ledger, uint32_t nframe, uint32_t era)
+hl_status hl_ledger_open(hl_ledger *ledger, uint32_t nframe, uint32_t clear_count)
 {
     *ledger = (hl_ledger){HL_LEDGER_CLOSED, .nframe = nframe};
-    begin_era(ledger, era);
+    reset_fields(ledger, clear_count);
     hl_table_open(&ledger->side, sizeof(side_entry), MOST_SIDE, false);
     hl_sites_open(&ledger->sites, HL_MAP_MOST_SITES, nframe == 1 ? HL_HAND_STEPS_AT_ONE_FRAME : HL_HAND_STEPS);
-    hl_status status = hl_book_new(true, &ledger->book);
+    hl_status status = hl_names_new(true, &ledger->names);
     if (status == HL_OK)
         status = hl_map_open(&ledger->map);
     if (status == HL_OK)
@@ -65,7 +66,7 @@ bool hl_ledger_clear(hl_ledger *ledger)
 {
     bool small = hl_table_is_small(&ledger->side) && hl_table_is_small(&ledger->sites.table) &&
                  hl_table_is_small(&ledger->codes.codes) && hl_table_is_small(&ledger->codes.instructions);
-    if (!small || !hl_book_clear(ledger->book))
+    if (!small || !hl_names_clear(ledger->names))
         return false;
     hl_map_clear(&ledger->map);
     hl_table_clear(&ledger->side);
@@ -73,7 +74,7 @@ bool hl_ledger_clear(hl_ledger *ledger)
     hl_codes_clear(&ledger->codes);
     hl_cache_clear(&ledger->cache);
     hl_spots_clear(&ledger->spots);
-    begin_era(ledger, ledger->era + 1);
+    reset_fields(ledger, ledger->clear_count + 1);
     return make_old_code_site(ledger) == HL_OK; /* in memory that is there */
 }
 
@@ -82,31 +83,33 @@ void hl_ledger_close(hl_ledger *ledger)
     if (ledger->earlier_peak != NULL)
         hl_snapshot_drop(ledger->earlier_peak);
     hl_snapshot_free_all(ledger->dropped);
-    if (ledger->book != NULL)
-        hl_book_drop(ledger->book);
+    if (ledger->names != NULL)
+        hl_names_drop(ledger->names);
     hl_map_close(&ledger->map);
     hl_table_close(&ledger->side);
     hl_sites_close(&ledger->sites);
     hl_codes_close(&ledger->codes);
     hl_cache_close(&ledger->cache);
     hl_spots_close(&ledger->spots);
-    *ledger = (hl_ledger){HL_LEDGER_CLOSED, .era = ledger->era, .lost = ledger->lost};
+    *ledger = (hl_ledger){HL_LEDGER_CLOSED, .clear_count = ledger->clear_count, .lost = ledger->lost};
 }
 
 hl_site_id hl_ledger_site(hl_ledger *ledger, const hl_key *key)
 {
     hl_stack_id stack;
     hl_site_id site;
-    if (hl_book_stack_hashed(ledger->book, key->stack_hash, key->locations, key->depth, 0, &stack) != HL_OK ||
-        hl_sites_intern(&ledger->sites, ledger->book, stack, key->size, key->domain, ledger->epoch, &site) != HL_OK) {
-        ledger->cache.version = 0;
+    if (hl_names_stack_hashed(ledger->names, key->stack_hash, key->locations, key->depth, 0, &stack) != HL_OK ||
+        hl_sites_intern(&ledger->sites, ledger->names, stack, key->size, key->domain, ledger->peak_epoch, &site) !=
+            HL_OK) {
+        ledger->cache.stack_version = 0;
         return 0;
     }
     hl_ledger_note(ledger, key, site);
     const hl_site *found = hl_sites_at(&ledger->sites, site);
-    if (found->allocated != 0 && key->version != 0)
+    if (found->allocated != 0 && key->stack_version != 0)
         hl_cache_miss(&ledger->cache, ledger->sites.table.count);
-    hl_cache_put(&ledger->cache, key, site, found->life, hl_book_get_stack(ledger->book, found->stack)->locations);
+    hl_cache_put(&ledger->cache, key, site, found->reuse_count,
+                 hl_names_get_stack(ledger->names, found->stack)->locations);
     return site;
 }
 
@@ -119,15 +122,15 @@ void hl_ledger_remember(hl_ledger *ledger, uintptr_t instruction, hl_site_id id)
 
 bool hl_ledger_make_room(hl_ledger *ledger)
 {
-    ledger->cache.version = 0; /* its stack may be reclaimed */
-    return hl_sites_sweep(&ledger->sites, ledger->book, ledger->epoch, STEPS_FOR_ROOM, true) != 0;
+    ledger->cache.stack_version = 0; /* its stack may be reclaimed */
+    return hl_sites_sweep(&ledger->sites, ledger->names, ledger->peak_epoch, STEPS_FOR_ROOM, true) != 0;
 }
 
 hl_site_id hl_ledger_own_site(hl_ledger *ledger, uint64_t size)
 {
     hl_site_id site;
-    ledger->cache.version = 0; /* its stack may be reclaimed */
-    if (hl_sites_intern(&ledger->sites, ledger->book, 0, size, OWN_WORK, ledger->epoch, &site) != HL_OK)
+    ledger->cache.stack_version = 0; /* its stack may be reclaimed */
+    if (hl_sites_intern(&ledger->sites, ledger->names, 0, size, OWN_WORK, ledger->peak_epoch, &site) != HL_OK)
         return 0;
     return site;
 }
@@ -167,9 +170,9 @@ static void tidy_sites(hl_ledger *ledger)
     uint32_t steps = table->used / TIDIED_IN;
     steps = steps < FEWEST_STEPS ? FEWEST_STEPS : steps > MOST_STEPS ? MOST_STEPS : steps;
     steps = steps < tidying->steps ? steps : tidying->steps;
-    tidying->reclaimed += hl_sites_sweep(&ledger->sites, ledger->book, ledger->epoch, steps, false);
+    tidying->reclaimed += hl_sites_sweep(&ledger->sites, ledger->names, ledger->peak_epoch, steps, false);
     tidying->steps -= steps;
-    ledger->cache.version = 0; /* its stack may be reclaimed */
+    ledger->cache.stack_version = 0; /* its stack may be reclaimed */
     if (tidying->steps != 0 && table->count > ledger->sites.few)
         return;
     *tidying = (hl_tidying){.traced = hl_ledger_traced(ledger),
@@ -180,10 +183,10 @@ static void tidy_sites(hl_ledger *ledger)
 }
 
 /* Stacks that waited for a snapshot to go. As long as it is there, the first look tells. */
-static void tidy_limbo(hl_book *book)
+static void tidy_limbo(hl_names *names)
 {
-    if (hl_book_sweep(book, 1) != 0)
-        (void)hl_book_sweep(book, FEWEST_STEPS);
+    if (hl_names_sweep(names, 1) != 0)
+        (void)hl_names_sweep(names, FEWEST_STEPS);
 }
 
 /* The side table. */
@@ -235,19 +238,19 @@ static void count_new(hl_ledger *ledger, hl_site_id id)
         hl_ledger_count_in(ledger, site, site->size);
         return;
     }
-    hl_site_save(site, ledger->epoch);
+    hl_site_save(site, ledger->peak_epoch);
     site->allocated++;
 }
 
 static void count_out(hl_ledger *ledger, uintptr_t address, hl_site_id id)
 {
     hl_site *site = hl_sites_at(&ledger->sites, id);
-    hl_site_save(site, ledger->epoch);
+    hl_site_save(site, ledger->peak_epoch);
     if (HL_LIKELY(!(site->is & HL_SITE_HIDDEN)))
         hl_ledger_count_out(ledger, site);
     else
         site->freed++;
-    if (HL_UNLIKELY(site->is & HL_SITE_HOLDS_CODE) && hl_codes_forget(&ledger->codes, ledger->book, address))
+    if (HL_UNLIKELY(site->is & HL_SITE_HOLDS_CODE) && hl_codes_forget(&ledger->codes, ledger->names, address))
         hl_spots_void(&ledger->spots);
 }
 
@@ -290,8 +293,8 @@ bool hl_ledger_leave(hl_ledger *ledger, uintptr_t address, uint32_t domain)
     count_out(ledger, address, site);
     if (HL_UNLIKELY(ledger->sites.table.count > ledger->sites.few))
         tidy_sites(ledger);
-    if (HL_UNLIKELY(ledger->book->limbo_first != 0))
-        tidy_limbo(ledger->book);
+    if (HL_UNLIKELY(ledger->names->limbo_first != 0))
+        tidy_limbo(ledger->names);
     return true;
 }
 
@@ -377,7 +380,7 @@ void hl_ledger_reset_peak(hl_ledger *ledger)
 {
     ledger->peak = hl_ledger_traced(ledger);
     ledger->below_peak = 0;
-    ledger->epoch += HL_EPOCH_STEP;
+    ledger->peak_epoch += HL_EPOCH_STEP;
     ledger->tidying.steps = 0; /* sites may be dead that were needed for the peak */
     ledger->tidying.anew = true;
 }
@@ -423,7 +426,7 @@ const char *hl_ledger_validate(const hl_ledger *ledger)
         if (site->is & HL_SITE_HIDDEN)
             continue;
         traced += alive * site->size;
-        peak += hl_site_at_peak(site, ledger->epoch) * site->size;
+        peak += hl_site_at_peak(site, ledger->peak_epoch) * site->size;
         if (site->freed > site->allocated)
             wrong = "more blocks have left a site than were entered";
     }

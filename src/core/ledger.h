@@ -10,7 +10,7 @@
  * last window. What was higher before is kept as a snapshot, for the program and for each window (window.h).
  *
  * Threading: every function needs the ledger's lock unless it says otherwise, and none calls out of the core while
- * holding it. The lock protects all fields; `era` changes whenever entries are forgotten wholesale, so that whoever
+ * holding it. The lock protects all fields; `clear_count` counts how often all entries were forgotten, so that whoever
  * gave the lock up in between (a reallocation) can tell that what it remembers is void.
  */
 #ifndef HL_LEDGER_H
@@ -35,7 +35,7 @@ typedef struct {
 } hl_tidying;
 
 typedef struct {
-    hl_book *book;
+    hl_names *names;
     hl_map map;
     hl_table side; /* what the map does not take: other domains, odd addresses */
     hl_sites sites;
@@ -44,11 +44,11 @@ typedef struct {
     hl_spots spots;
     hl_site_id old_code; /* the hidden site of code objects older than the ledger */
     uint32_t nframe;
-    uint32_t era;
+    uint32_t clear_count;
     hl_origins origins; /* whose blocks these are; sites.origin is the last of them */
     uint64_t peak;
-    int64_t below_peak; /* how far traced memory is below it now: see hl_ledger_traced */
-    uint64_t epoch;     /* grows with every new peak: see sites.h */
+    int64_t below_peak;  /* how far traced memory is below it now: see hl_ledger_traced */
+    uint64_t peak_epoch; /* grows with every new peak: see sites.h */
     uint64_t in_transit;
     uint64_t lost;             /* allocations that could not be entered */
     hl_snapshot *earlier_peak; /* the program's peak in stretches before this one; NULL: there is none */
@@ -60,11 +60,13 @@ typedef struct {
 /* A ledger that is closed: no block is found in it. */
 #define HL_LEDGER_CLOSED .map = HL_MAP_CLOSED
 
-/* No lock needed: nobody else has the ledger yet, or any more. `era` as above; a closed ledger may be closed again. */
-hl_status hl_ledger_open(hl_ledger *ledger, uint32_t nframe, uint32_t era) HL_MUST_USE;
+/* No lock needed: nobody else has the ledger yet, or any more. `clear_count`: how often entries were forgotten before;
+ * a closed ledger may be closed again. */
+hl_status hl_ledger_open(hl_ledger *ledger, uint32_t nframe, uint32_t clear_count) HL_MUST_USE;
 void hl_ledger_close(hl_ledger *ledger);
-/* Forget all entries and begin a new era, in place, if nobody else holds the book and there is little to forget. False:
- * the caller has to put another ledger in its place. Windows stay as they are (see hl_window_restart_all). */
+/* Forget all entries and count one more clear, in place, if nobody else holds the name table and there is little to
+ * forget. False: the caller has to put another ledger in its place. Windows stay as they are (see
+ * hl_window_restart_all). */
 bool hl_ledger_clear(hl_ledger *ledger) HL_MUST_USE;
 
 /* The site for a key, if it is cached; else 0. */
@@ -103,7 +105,7 @@ void hl_ledger_disown(hl_ledger *ledger, uintptr_t address);
 hl_site_id hl_ledger_find(const hl_ledger *ledger, uintptr_t address, uint32_t domain);
 
 /* Reallocation, in two steps, with the lock given up in between: take the block off its address but leave it in the
- * totals; then either put it back or let it go. The second step is void if ledger->era has changed. */
+ * totals; then either put it back or let it go. The second step is void if ledger->clear_count has changed. */
 hl_site_id hl_ledger_detach(hl_ledger *ledger, uintptr_t address);
 void hl_ledger_reattach(hl_ledger *ledger, uintptr_t address, hl_site_id site);
 void hl_ledger_let_go(hl_ledger *ledger, hl_site_id site);
@@ -138,12 +140,12 @@ hl_status hl_ledger_fill_stretch(hl_ledger *ledger, hl_snapshot *snapshot, size_
 typedef struct {
     uint64_t live;
     uint64_t allocated;
-    uint32_t life; /* another one now: the site was reclaimed, and this is a new one that starts from nothing */
+    uint32_t reuse_count; /* another one now: the site was reclaimed, and this is a new one that starts from nothing */
 } hl_site_counts;
 hl_status hl_ledger_fill_growth(hl_ledger *ledger, hl_moment moment, const hl_site_counts *before, hl_site_id known,
                                 hl_snapshot *snapshot, size_t room) HL_MUST_USE;
 /* Copy a snapshot of this ledger into another with enough room. */
-hl_status hl_ledger_fill_again(hl_ledger *ledger, const hl_snapshot *source, hl_snapshot *snapshot,
+hl_status hl_ledger_fill_again(hl_ledger *ledger, const hl_snapshot *from, hl_snapshot *snapshot,
                                size_t room) HL_MUST_USE;
 /* The rows of this stretch without a snapshot, one after the other: see rows.h. */
 bool hl_ledger_next_row(const hl_ledger *ledger, hl_moment moment, size_t *at, hl_row *row);
@@ -164,12 +166,12 @@ static inline hl_site_id hl_ledger_guess(hl_ledger *ledger, const hl_key *key)
     const hl_site *site = hl_sites_at(&ledger->sites, id);
     if (site->size != key->size || site->domain != key->domain || site->origin != ledger->sites.origin)
         return 0;
-    if (cache->version != key->version) {
-        const hl_stack *stack = hl_book_get_stack(ledger->book, site->stack);
+    if (cache->stack_version != key->stack_version) {
+        const hl_stack *stack = hl_names_get_stack(ledger->names, site->stack);
         if (stack->depth != key->depth ||
             memcmp(stack->locations, key->locations, key->depth * sizeof *key->locations) != 0)
             return 0;
-        cache->version = key->version;
+        cache->stack_version = key->stack_version;
         cache->stack = site->stack;
     } else if (cache->stack != site->stack) {
         return 0;
@@ -184,7 +186,7 @@ static inline void hl_ledger_note(hl_ledger *ledger, const hl_key *key, hl_site_
     hl_cache *cache = &ledger->cache;
     hl_sites_at(&ledger->sites, cache->last)->next = id;
     cache->last = id;
-    cache->version = key->version;
+    cache->stack_version = key->stack_version;
     cache->stack = hl_sites_at(&ledger->sites, id)->stack;
 }
 
@@ -213,14 +215,14 @@ static inline uint64_t hl_ledger_traced(const hl_ledger *ledger)
 /* A block more, of `size` bytes, under a site that is not hidden. */
 static inline void hl_ledger_count_in(hl_ledger *ledger, hl_site *site, uint64_t size)
 {
-    hl_site_save(site, ledger->epoch);
+    hl_site_save(site, ledger->peak_epoch);
     site->allocated++;
     ledger->below_peak -= (int64_t)size;
     if (HL_UNLIKELY(ledger->below_peak < 0)) {
         HL_APART;
         ledger->peak -= (uint64_t)ledger->below_peak;
         ledger->below_peak = 0;
-        ledger->epoch += HL_EPOCH_STEP;
+        ledger->peak_epoch += HL_EPOCH_STEP;
     }
 }
 
@@ -246,13 +248,13 @@ HL_INLINE bool hl_ledger_leave_quickly(hl_ledger *ledger, uintptr_t address)
     if (HL_UNLIKELY(!hl_map_look(&ledger->map, address, &place)))
         return false;
     hl_site *site = hl_sites_at(&ledger->sites, place.site);
-    if (HL_UNLIKELY(site->epoch != ledger->epoch)) {
+    if (HL_UNLIKELY(site->peak_epoch != ledger->peak_epoch)) {
         HL_APART;
         if (!(site->is & HL_SITE_IN_USE)) /* that of no block */
             return true;
         if (hl_site_is_apart(site))
             return false;
-        hl_site_save(site, ledger->epoch);
+        hl_site_save(site, ledger->peak_epoch);
     }
     hl_map_take_from(&place);
     hl_ledger_count_out(ledger, site);

@@ -61,11 +61,11 @@ static hl_row row_of(const hl_site *site, uint64_t live)
                     .domain = site->domain};
 }
 
-static uint64_t count_at(const hl_site *site, hl_moment moment, uint64_t epoch)
+static uint64_t count_at(const hl_site *site, hl_moment moment, uint64_t peak_epoch)
 {
     switch (moment) {
     case HL_PEAK:
-        return hl_site_at_peak(site, epoch);
+        return hl_site_at_peak(site, peak_epoch);
     case HL_ALLOCATED:
         return site->allocated;
     case HL_LIVE:
@@ -86,7 +86,7 @@ static inline bool next_row(const hl_ledger *ledger, hl_moment moment, size_t *a
 {
     for (hl_site_id id = (hl_site_id)*at + 1; (id = hl_table_seek(&ledger->sites.table, id)) != 0; id++) {
         const hl_site *site = hl_sites_at(&ledger->sites, id);
-        uint64_t count = hl_site_is_shown(site) ? count_at(site, moment, ledger->epoch) : 0;
+        uint64_t count = hl_site_is_shown(site) ? count_at(site, moment, ledger->peak_epoch) : 0;
         if (count == 0)
             continue;
         *at = id;
@@ -113,21 +113,21 @@ static void copy_sites(const hl_ledger *ledger, hl_moment moment, hl_snapshot *s
     hl_snapshot_seal_summed(snapshot, rows, blocks, bytes);
 }
 
-static void copy_snapshot(const hl_snapshot *source, hl_snapshot *snapshot)
+static void copy_snapshot(const hl_snapshot *from, hl_snapshot *snapshot)
 {
-    snapshot->moment = source->moment;
-    snapshot->nframe = source->nframe;
-    snapshot->origins = source->origins;
-    if (source->row_count > 0)
-        memcpy(snapshot->rows, source->rows, source->row_count * sizeof *source->rows);
-    hl_snapshot_seal_summed(snapshot, source->row_count, source->blocks, source->bytes);
+    snapshot->moment = from->moment;
+    snapshot->nframe = from->nframe;
+    snapshot->origins = from->origins;
+    if (from->row_count > 0)
+        memcpy(snapshot->rows, from->rows, from->row_count * sizeof *from->rows);
+    hl_snapshot_seal_summed(snapshot, from->row_count, from->blocks, from->bytes);
 }
 
 static hl_status begin_filling(hl_ledger *ledger, hl_moment moment, hl_snapshot *snapshot, size_t room)
 {
     if (room < hl_ledger_rows(ledger))
         return HL_FULL;
-    snapshot->pin = hl_book_pin(ledger->book);
+    snapshot->pin = hl_names_pin(ledger->names);
     if (snapshot->pin == 0)
         return HL_NO_MEMORY;
     describe(ledger, moment, snapshot);
@@ -154,13 +154,13 @@ hl_status hl_ledger_fill_stretch(hl_ledger *ledger, hl_snapshot *snapshot, size_
     return fill(ledger, HL_PEAK, snapshot, room);
 }
 
-hl_status hl_ledger_fill_again(hl_ledger *ledger, const hl_snapshot *source, hl_snapshot *snapshot, size_t room)
+hl_status hl_ledger_fill_again(hl_ledger *ledger, const hl_snapshot *from, hl_snapshot *snapshot, size_t room)
 {
-    if (room < source->row_count)
+    if (room < from->row_count)
         return HL_FULL;
-    hl_book_pin_again(ledger->book, source->pin);
-    snapshot->pin = source->pin;
-    copy_snapshot(source, snapshot);
+    hl_names_pin_again(ledger->names, from->pin);
+    snapshot->pin = from->pin;
+    copy_snapshot(from, snapshot);
     return HL_OK;
 }
 
@@ -175,9 +175,9 @@ hl_status hl_ledger_fill_growth(hl_ledger *ledger, hl_moment moment, const hl_si
         const hl_site *site = hl_sites_at(&ledger->sites, id);
         if (!hl_site_is_shown(site))
             continue;
-        bool is_known = id < known && before[id].life == site->life;
+        bool is_known = id < known && before[id].reuse_count == site->reuse_count;
         uint64_t had = !is_known ? 0 : moment == HL_LIVE ? before[id].live : before[id].allocated;
-        uint64_t has = count_at(site, moment, ledger->epoch);
+        uint64_t has = count_at(site, moment, ledger->peak_epoch);
         if (has <= had)
             continue;
         snapshot->rows[rows] = row_of(site, has - had);
@@ -189,7 +189,7 @@ hl_status hl_ledger_fill_growth(hl_ledger *ledger, hl_moment moment, const hl_si
 
 hl_status hl_ledger_fill_one(hl_ledger *ledger, hl_site_id site, hl_snapshot *snapshot)
 {
-    snapshot->pin = hl_book_pin(ledger->book);
+    snapshot->pin = hl_names_pin(ledger->names);
     if (snapshot->pin == 0)
         return HL_NO_MEMORY;
     snapshot->nframe = ledger->nframe;

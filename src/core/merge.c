@@ -1,7 +1,7 @@
 /* merge.c: see merge.h.
  *
- *   1. Names are translated into our book (translation.h) during one add. The merge holds each of our stacks once.
- *      Locations and strings are held by what names them.
+ *   1. Names are translated into our name table (translation.h) during one add. The merge holds each of our stacks
+ *      once. Locations and strings are held by what names them.
  *   2. Sums: one for each (stack, size, domain), in the order in which they came up. They are the rows of the result.
  *   3. Claims: what is held of one ledger's blocks in one sum. The sum always contains max(own, inherited) of each of
  *      its claims: when a claim grows, the sum grows by the difference.
@@ -33,7 +33,7 @@ typedef struct {
 } claim;
 
 struct hl_merge {
-    hl_book *book;
+    hl_names *names;
     hl_table sums;
     hl_table claims;
     hl_table apart; /* ids of the ledgers that are kept apart */
@@ -55,9 +55,9 @@ hl_status hl_merge_open(hl_merge *beside, hl_merge **merge)
     made->seed = hl_os_random();
     hl_status status = HL_OK;
     if (beside != NULL)
-        made->book = hl_book_hold(beside->book);
+        made->names = hl_names_hold(beside->names);
     else
-        status = hl_book_new(false, &made->book);
+        status = hl_names_new(false, &made->names);
     hl_table_open(&made->sums, sizeof(sum), MOST_IDS, false);
     hl_table_open(&made->claims, sizeof(claim), MOST_IDS, false);
     hl_table_open(&made->apart, sizeof(uint64_t), MOST_IDS, false);
@@ -73,39 +73,39 @@ void hl_merge_close(hl_merge *merge)
     hl_table_close(&merge->sums);
     hl_table_close(&merge->claims);
     hl_table_close(&merge->apart);
-    if (merge->book != NULL)
-        hl_book_drop(merge->book);
+    if (merge->names != NULL)
+        hl_names_drop(merge->names);
     hl_os_free(merge);
 }
 
-hl_book *hl_merge_book(const hl_merge *merge)
+hl_names *hl_merge_names(const hl_merge *merge)
 {
-    return merge->book;
+    return merge->names;
 }
 
 /* 1. Names. */
 
 typedef struct {
-    hl_translation names;
-    hl_location_id *frames; /* of the current stack, in our book */
+    hl_translation translated;
+    hl_location_id *frames; /* of the current stack, in our name table */
     hl_location_id *fresh;  /* those of them that were entered for it, held until the stack is there */
 } translation;
 
-static hl_status translation_open(translation *work, hl_book *to, const hl_snapshot *snapshot)
+static hl_status translation_open(translation *work, hl_names *to, const hl_snapshot *snapshot)
 {
     *work = (translation){.frames = NULL};
-    hl_status status = hl_translation_open(&work->names, to, snapshot);
+    hl_status status = hl_translation_open(&work->translated, to, snapshot);
     if (status == HL_OK)
-        work->frames = hl_os_resize(NULL, 2 * (size_t)work->names.deepest, sizeof *work->frames);
+        work->frames = hl_os_resize(NULL, 2 * (size_t)work->translated.deepest, sizeof *work->frames);
     if (work->frames == NULL)
         return HL_NO_MEMORY;
-    work->fresh = work->frames + work->names.deepest;
+    work->fresh = work->frames + work->translated.deepest;
     return HL_OK;
 }
 
 static void translation_close(translation *work)
 {
-    hl_translation_close(&work->names);
+    hl_translation_close(&work->translated);
     hl_os_free(work->frames);
 }
 
@@ -116,32 +116,32 @@ static hl_status enter_stack(translation *work, const hl_stack *stack, hl_stack_
     uint32_t fresh = 0;
     for (uint32_t i = 0; i < stack->depth && status == HL_OK; i++) {
         bool is_fresh;
-        status = hl_translation_location(&work->names, stack->locations[i], &work->frames[i], &is_fresh);
+        status = hl_translation_location(&work->translated, stack->locations[i], &work->frames[i], &is_fresh);
         if (status == HL_OK && is_fresh)
             work->fresh[fresh++] = work->frames[i];
     }
     /* The ledger that the snapshot is from may set the total of a cut stack in the meantime. */
     uint32_t total = __atomic_load_n(&stack->total, __ATOMIC_RELAXED);
     if (status == HL_OK)
-        status = hl_book_stack(work->names.to, work->frames, stack->depth, total, to);
+        status = hl_names_stack(work->translated.to, work->frames, stack->depth, total, to);
     for (uint32_t i = 0; i < fresh; i++)
-        hl_book_release_location(work->names.to, work->fresh[i]);
+        hl_names_release_location(work->translated.to, work->fresh[i]);
     if (status != HL_OK)
         return status;
-    const hl_stack *entered = hl_book_get_stack(work->names.to, *to);
+    const hl_stack *entered = hl_names_get_stack(work->translated.to, *to);
     if (entered->total == 0)
-        hl_book_set_total(work->names.to, *to, total);
+        hl_names_set_total(work->translated.to, *to, total);
     if (entered->refs > 1)
-        hl_book_release_stack(work->names.to, *to);
+        hl_names_release_stack(work->translated.to, *to);
     return HL_OK;
 }
 
 static hl_status translate_stack(translation *work, hl_stack_id from, hl_stack_id *to)
 {
-    uint32_t *known = hl_numbering_at(&work->names.stacks, from);
+    uint32_t *known = hl_id_map_at(&work->translated.stacks, from);
     hl_status status = HL_OK;
     if (*known == 0)
-        status = enter_stack(work, hl_book_get_stack(work->names.from, from), known);
+        status = enter_stack(work, hl_names_get_stack(work->translated.from, from), known);
     *to = *known;
     return status;
 }
@@ -261,12 +261,12 @@ static bool grow_claim(claim *grown, bool inherited, uint32_t heir, counts *more
 
 /* All three steps. */
 
-static hl_status add_row(hl_merge *merge, translation *names, const hl_row *row, uint32_t ledger, bool inherited)
+static hl_status add_row(hl_merge *merge, translation *translated, const hl_row *row, uint32_t ledger, bool inherited)
 {
     counts more = {.live = row->live, .allocated = row->allocated};
     hl_stack_id stack;
     uint32_t id;
-    hl_status status = translate_stack(names, row->stack, &stack);
+    hl_status status = translate_stack(translated, row->stack, &stack);
     if (status == HL_OK)
         status = find_sum(merge, stack, row->size, row->domain, &id);
     if (status == HL_OK && ledger != 0) {
@@ -283,17 +283,17 @@ static hl_status add_row(hl_merge *merge, translation *names, const hl_row *row,
 hl_status hl_merge_add(hl_merge *merge, const hl_snapshot *snapshot)
 {
     uint32_t ledgers[HL_MOST_ORIGINS] = {0}, own = snapshot->origins.count > 0 ? snapshot->origins.count - 1 : 0;
-    translation names;
+    translation translated;
     hl_status status = number_ledgers(merge, &snapshot->origins, ledgers);
     if (status != HL_OK)
         return status;
-    status = translation_open(&names, merge->book, snapshot);
+    status = translation_open(&translated, merge->names, snapshot);
     merge->added++;
     for (size_t i = 0; i < snapshot->row_count && status == HL_OK; i++) {
         const hl_row *row = &snapshot->rows[i];
-        status = add_row(merge, &names, row, ledgers[row->origin], row->origin < own);
+        status = add_row(merge, &translated, row, ledgers[row->origin], row->origin < own);
     }
-    translation_close(&names);
+    translation_close(&translated);
     merge->moment = snapshot->moment;
     if (snapshot->nframe > merge->nframe)
         merge->nframe = snapshot->nframe;
@@ -303,7 +303,7 @@ hl_status hl_merge_add(hl_merge *merge, const hl_snapshot *snapshot)
 hl_status hl_merge_finish(hl_merge *merge, hl_snapshot **snapshot)
 {
     hl_snapshot *made;
-    hl_status status = hl_snapshot_new(merge->book, merge->sums.used, &made);
+    hl_status status = hl_snapshot_new(merge->names, merge->sums.used, &made);
     if (status != HL_OK)
         return status;
     unsigned __int128 weight = 0;
@@ -314,7 +314,7 @@ hl_status hl_merge_finish(hl_merge *merge, hl_snapshot **snapshot)
                                  .allocated = from->counted.allocated & MOST_ALLOCATED,
                                  .stack = from->stack,
                                  .domain = from->domain};
-        weight += hl_row_weight(&made->rows[i], hl_book_get_stack(merge->book, from->stack)->depth);
+        weight += hl_row_weight(&made->rows[i], hl_names_get_stack(merge->names, from->stack)->depth);
         if (from->counted.allocated > MOST_ALLOCATED)
             status = HL_TOO_LARGE;
     }
@@ -332,6 +332,6 @@ hl_status hl_merge_finish(hl_merge *merge, hl_snapshot **snapshot)
 
 size_t hl_merge_memory(const hl_merge *merge)
 {
-    return hl_book_memory(merge->book) + hl_table_memory(&merge->sums) + hl_table_memory(&merge->claims) +
+    return hl_names_memory(merge->names) + hl_table_memory(&merge->sums) + hl_table_memory(&merge->claims) +
            hl_table_memory(&merge->apart);
 }

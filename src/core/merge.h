@@ -1,8 +1,8 @@
 /* merge.h: the snapshots of many processes added up to one.
  *
  * Snapshots are added one after the other and may be dropped at once. What stays is the result so far, in a private
- * book. In it, rows with the same stack (functions included), size and domain are one row. Each add translates the
- * names in the snapshot's rows into that book, each name once.
+ * name table. In it, rows with the same stack (functions included), size and domain are one row. Each add translates
+ * the names in the snapshot's rows into that name table, each name once.
  *
  * A forked child continues with a copy of its parent's ledger, so one block may be in many snapshots. Its row says
  * which ledger entered it (hl_origins). For each ledger and each (stack, size, domain):
@@ -32,12 +32,12 @@
 
 typedef struct hl_merge hl_merge;
 
-/* `beside`, unless NULL: an unfinished merge whose book the new one shares. */
+/* `beside`, unless NULL: an unfinished merge whose name table the new one shares. */
 hl_status hl_merge_open(hl_merge *beside, hl_merge **merge) HL_MUST_USE;
 void hl_merge_close(hl_merge *merge);
-/* The book of the merge. Snapshots that are made to be added can use it for their names: then no name is entered
+/* The name table of the merge. Snapshots that are made to be added can use it for their names: then no name is entered
  * twice. */
-hl_book *hl_merge_book(const hl_merge *merge);
+hl_names *hl_merge_names(const hl_merge *merge);
 /* `snapshot` is going to be added. Announce all or none, and all before the first is added. */
 hl_status hl_merge_announce(hl_merge *merge, const hl_snapshot *snapshot) HL_MUST_USE;
 /* The caller makes sure that all snapshots are of the same moment. After a failure (HL_NO_MEMORY, HL_FULL, or

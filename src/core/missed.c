@@ -47,17 +47,17 @@ void hl_missed_departure(hl_missed *missed, hl_departure departure)
     atomic_fetch_add(&missed->lost, 1);
 }
 
-static void settle_one(hl_ledger *ledger, const hl_departure *departure)
+static void apply_one(hl_ledger *ledger, const hl_departure *departure)
 {
-    if (ledger->book == NULL)
+    if (ledger->names == NULL)
         return; /* closed */
     if (departure->site == 0)
         (void)hl_ledger_leave(ledger, departure->address, departure->domain);
-    else if (departure->era == ledger->era)
+    else if (departure->clear_count == ledger->clear_count)
         hl_ledger_let_go(ledger, departure->site);
 }
 
-void hl_missed_settle(hl_missed *missed, hl_ledger *ledger)
+void hl_missed_apply(hl_missed *missed, hl_ledger *ledger)
 {
     uint32_t taken = atomic_load(&missed->taken);
     uint32_t count = taken < HL_MOST_DEPARTURES ? taken : HL_MOST_DEPARTURES;
@@ -65,13 +65,13 @@ void hl_missed_settle(hl_missed *missed, hl_ledger *ledger)
     for (uint32_t i = 0; i < count; i++) {
         if (!atomic_load(&places[i].noted))
             continue; /* done, or not filled yet; in the second case its block is not freed yet either */
-        settle_one(ledger, &places[i].departure);
+        apply_one(ledger, &places[i].departure);
         atomic_store(&places[i].noted, false);
-        missed->settled++;
+        missed->applied++;
     }
     ledger->lost += atomic_exchange(&missed->lost, 0);
-    if (missed->settled == count && atomic_compare_exchange_strong(&missed->taken, &taken, 0))
-        missed->settled = 0;
+    if (missed->applied == count && atomic_compare_exchange_strong(&missed->taken, &taken, 0))
+        missed->applied = 0;
 }
 
 void hl_missed_forks(hl_missed *missed)
@@ -84,7 +84,7 @@ void hl_missed_forks(hl_missed *missed)
 
 void hl_missed_forked(hl_missed *missed, hl_ledger *ledger)
 {
-    hl_missed_settle(missed, ledger);
+    hl_missed_apply(missed, ledger);
     atomic_store(&missed->taken, 0);
-    missed->settled = 0;
+    missed->applied = 0;
 }

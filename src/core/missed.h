@@ -2,7 +2,7 @@
  *
  * A hook that is refused at the gate (gate.h) does not wait. An allocation that it cannot enter is lost and counted.
  * But a block that is freed has to leave the ledger, or it would stay there forever. So departures are noted here
- * without a lock. The next thread that gets in settles them before it does anything else. This is soon enough: an
+ * without a lock. The next thread that gets in applies them before it does anything else. This is soon enough: an
  * address comes back only after its block was freed, and the departure is noted before that.
  *
  *     hook                            the holder of the lock
@@ -26,7 +26,7 @@ typedef struct {
     uint32_t domain;
     /* Or a block that had already left its address, because it was being reallocated: hl_ledger_detach. */
     hl_site_id site; /* 0: not such a block */
-    uint32_t era;
+    uint32_t clear_count;
 } hl_departure;
 
 enum { HL_MOST_DEPARTURES = 1 << 16, HL_UNSEEN_LOG2 = 14 };
@@ -38,7 +38,7 @@ typedef struct {
 
 typedef struct {
     _Atomic uint32_t taken; /* number of places taken; may exceed how many there are */
-    uint32_t settled;       /* places that are done */
+    uint32_t applied;       /* places that are done */
     _Atomic uint64_t lost;  /* records lost since they were last added to the ledger's count */
     _Atomic bool any_unseen;
     _Atomic uintptr_t unseen[1 << HL_UNSEEN_LOG2]; /* blocks that were allocated in this fork and not entered */
@@ -55,7 +55,7 @@ static inline bool hl_missed_any(const hl_missed *missed)
 }
 
 /* `ledger` may be closed. */
-void hl_missed_settle(hl_missed *missed, hl_ledger *ledger);
+void hl_missed_apply(hl_missed *missed, hl_ledger *ledger);
 /* A fork begins. */
 void hl_missed_forks(hl_missed *missed);
 /* In the child of a fork: threads that had taken a place but not filled it are gone. */

@@ -298,15 +298,15 @@ void hl_os_yield(void)
     (void)sched_yield();
 }
 
-void hl_os_pause(uint32_t round)
+void hl_os_pause(uint32_t attempt)
 {
     enum { YIELDS = 10, SHORTEST = 20000, LONGEST = 1000000 /* nanoseconds */ };
-    if (round < YIELDS) {
+    if (attempt < YIELDS) {
         hl_os_yield();
         return;
     }
     int host_errno = errno;
-    long sleep = round - YIELDS < 6 ? (long)SHORTEST << (round - YIELDS) : LONGEST;
+    long sleep = attempt - YIELDS < 6 ? (long)SHORTEST << (attempt - YIELDS) : LONGEST;
     (void)nanosleep(&(struct timespec){.tv_nsec = sleep < LONGEST ? sleep : LONGEST}, NULL);
     errno = host_errno;
 }

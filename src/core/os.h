@@ -58,7 +58,7 @@ void hl_os_yield(void);
 /* Let another thread that is nearly done continue. Call this in a loop with the number of the round. At first it only
  * yields. Later it sleeps: a real-time thread that only yields would keep the processor from a thread of lower
  * priority forever. */
-void hl_os_pause(uint32_t round);
+void hl_os_pause(uint32_t attempt);
 
 /* A number that no other process will draw. */
 uint64_t hl_os_random(void);

@@ -4,7 +4,7 @@
 
 hl_rows hl_rows_of_snapshot(const hl_snapshot *snapshot)
 {
-    return (hl_rows){.book = snapshot->book,
+    return (hl_rows){.names = snapshot->names,
                      .moment = snapshot->moment,
                      .nframe = snapshot->nframe,
                      .origins = &snapshot->origins,
@@ -16,7 +16,7 @@ hl_rows hl_rows_of_ledger(const hl_ledger *ledger, hl_moment moment)
     const hl_snapshot *kept = moment == HL_PEAK ? hl_ledger_kept_peak(ledger) : NULL;
     if (kept != NULL)
         return hl_rows_of_snapshot(kept);
-    return (hl_rows){.book = ledger->book,
+    return (hl_rows){.names = ledger->names,
                      .moment = moment,
                      .nframe = ledger->nframe,
                      .origins = &ledger->origins,

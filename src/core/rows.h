@@ -11,7 +11,7 @@
 #include "ledger.h"
 
 typedef struct {
-    const hl_book *book;
+    const hl_names *names;
     hl_moment moment;
     uint32_t nframe;
     const hl_origins *origins;

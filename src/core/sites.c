@@ -7,13 +7,13 @@ enum { MARKS_LOG2 = 17, MARKS_BYTES = 1 << MARKS_LOG2 };
 /* Rebirths are many if they are more than one in so many sites that are made, and hardly any if less than one in so
  * many. A program that goes round more stacks than there is room for has nothing else; every program has some. And for
  * how many rounds a bound that was of no use is not tried again. */
-enum { MANY_REBORN = 2, HARDLY_ANY_REBORN = 64, RESIGNED = 1024 };
+enum { MANY_REBORN = 2, HARDLY_ANY_REBORN = 64, IDLE_ROUNDS = 1024 };
 
 void hl_sites_open(hl_sites *sites, uint32_t most, uint32_t steps)
 {
     *sites = (hl_sites){.few = HL_FEW_SITES, .bound = HL_FEW_SITES, .steps = steps};
     hl_table_open(&sites->table, sizeof(hl_site), most, false);
-    sites->table.lives_at = offsetof(hl_site, life);
+    sites->table.reuse_count_at = offsetof(hl_site, reuse_count);
 }
 
 void hl_sites_close(hl_sites *sites)
@@ -52,9 +52,9 @@ void hl_sites_count(hl_sites *sites, bool counted)
 
 /* What a site and the one that is made in its place have in common. Ids may be others, and those of a stack that is
  * gone may be another's. */
-static uint32_t hash_of(const hl_book *book, hl_stack_id stack, uint64_t size, uint32_t domain)
+static uint32_t hash_of(const hl_names *names, hl_stack_id stack, uint64_t size, uint32_t domain)
 {
-    uint64_t content = hl_book_get_stack(book, stack)->content;
+    uint64_t content = hl_names_get_stack(names, stack)->content;
     return (uint32_t)((content + (size ^ (uint64_t)domain << 40) * 0xd6e8feb86659fd93u) * 0x9e3779b97f4a7c15u >> 32);
 }
 
@@ -68,22 +68,22 @@ static uint8_t mark_for(uint32_t hash)
     return (uint8_t)(hash | 1); /* 0: no mark */
 }
 
-static void note_end(hl_sites *sites, const hl_book *book, const hl_site *site)
+static void note_end(hl_sites *sites, const hl_names *names, const hl_site *site)
 {
     if (sites->marks == NULL)
         sites->marks = hl_os_map(MARKS_BYTES);
     if (sites->marks == NULL)
         return;
-    uint32_t hash = hash_of(book, site->stack, site->size, site->domain);
+    uint32_t hash = hash_of(names, site->stack, site->size, site->domain);
     *mark_of(sites, hash) = mark_for(hash);
 }
 
-static void note_birth(hl_sites *sites, const hl_book *book, const hl_site *site)
+static void note_birth(hl_sites *sites, const hl_names *names, const hl_site *site)
 {
     sites->made++;
     if (sites->marks == NULL)
         return;
-    uint32_t hash = hash_of(book, site->stack, site->size, site->domain);
+    uint32_t hash = hash_of(names, site->stack, site->size, site->domain);
     if (*mark_of(sites, hash) != mark_for(hash))
         return;
     *mark_of(sites, hash) = 0;
@@ -93,11 +93,11 @@ static void note_birth(hl_sites *sites, const hl_book *book, const hl_site *site
 static void follow(hl_sites *sites)
 {
     bool many = sites->reborn > sites->made / MANY_REBORN;
-    if (sites->resigned > 0) {
-        sites->resigned--;
+    if (sites->idle_rounds > 0) {
+        sites->idle_rounds--;
     } else if (many && sites->bound == HL_MOST_FEW_SITES) {
         sites->bound = HL_FEW_SITES; /* so many come round that the most is not enough: it would be for nothing */
-        sites->resigned = RESIGNED;
+        sites->idle_rounds = IDLE_ROUNDS;
     } else if (many) {
         sites->bound *= 2;
     } else if (sites->reborn <= sites->made / HARDLY_ANY_REBORN && sites->bound > HL_FEW_SITES) {
@@ -105,7 +105,7 @@ static void follow(hl_sites *sites)
     }
 }
 
-static void end_round(hl_sites *sites)
+static void end_hand_round(hl_sites *sites)
 {
     follow(sites);
     sites->made = sites->reborn = 0;
@@ -115,10 +115,10 @@ static void end_round(hl_sites *sites)
 
 /* The hand. */
 
-static bool is_dead(hl_site *site, uint64_t epoch, bool pressed)
+static bool is_dead(hl_site *site, uint64_t peak_epoch, bool pressed)
 {
-    if (!(site->is & HL_SITE_IN_USE) || hl_site_live(site) != 0 || hl_site_at_peak(site, epoch) != 0 ||
-        ((site->is & HL_SITE_HIDDEN) && (site->is & HL_SITE_HOLDS_CODE)) || site->life == HL_MOST_LIVES)
+    if (!(site->is & HL_SITE_IN_USE) || hl_site_live(site) != 0 || hl_site_at_peak(site, peak_epoch) != 0 ||
+        ((site->is & HL_SITE_HIDDEN) && (site->is & HL_SITE_HOLDS_CODE)) || site->reuse_count == HL_MOST_REUSES)
         return false;
     uint32_t allocated = (uint32_t)site->allocated;
     if (site->seen == allocated || pressed)
@@ -127,16 +127,16 @@ static bool is_dead(hl_site *site, uint64_t epoch, bool pressed)
     return false;
 }
 
-static void reclaim(hl_sites *sites, hl_book *book, hl_site_id id)
+static void reclaim(hl_sites *sites, hl_names *names, hl_site_id id)
 {
     hl_site *site = hl_sites_at(sites, id);
     if (!(site->is & HL_SITE_HIDDEN)) {
         sites->retired_blocks += site->allocated;
         sites->retired_bytes += site->allocated * site->size;
-        note_end(sites, book, site);
-        hl_book_release_stack(book, site->stack);
+        note_end(sites, names, site);
+        hl_names_release_stack(names, site->stack);
     }
-    *site = (hl_site){.life = site->life};
+    *site = (hl_site){.reuse_count = site->reuse_count};
     hl_table_remove(&sites->table, id);
 }
 
@@ -145,24 +145,24 @@ static bool is_at_rest(const hl_sites *sites, bool pressed)
     return sites->table.count <= sites->few && !pressed;
 }
 
-uint32_t hl_sites_sweep(hl_sites *sites, hl_book *book, uint64_t epoch, uint32_t steps, bool pressed)
+uint32_t hl_sites_sweep(hl_sites *sites, hl_names *names, uint64_t peak_epoch, uint32_t steps, bool pressed)
 {
     uint32_t reclaimed = 0;
     for (uint32_t step = 0; step < steps && !is_at_rest(sites, pressed); step++) {
         hl_site_id id = hl_table_seek(&sites->table, sites->hand + 1);
         sites->hand = id;
         if (HL_UNLIKELY(id == 0)) {
-            end_round(sites);
-        } else if (is_dead(hl_sites_at(sites, id), epoch, pressed)) {
-            reclaim(sites, book, id);
+            end_hand_round(sites);
+        } else if (is_dead(hl_sites_at(sites, id), peak_epoch, pressed)) {
+            reclaim(sites, names, id);
             reclaimed++;
         }
     }
-    return reclaimed + hl_book_sweep(book, steps);
+    return reclaimed + hl_names_sweep(names, steps);
 }
 
-hl_status hl_sites_intern(hl_sites *sites, hl_book *book, hl_stack_id stack, uint64_t size, uint32_t domain,
-                          uint64_t epoch, hl_site_id *id)
+hl_status hl_sites_intern(hl_sites *sites, hl_names *names, hl_stack_id stack, uint64_t size, uint32_t domain,
+                          uint64_t peak_epoch, hl_site_id *id)
 {
     hl_table *table = &sites->table;
     uint32_t hash = (uint32_t)hl_mix(size * 0x9e3779b97f4a7c15u ^ ((uint64_t)domain << 32 | stack));
@@ -170,28 +170,28 @@ hl_status hl_sites_intern(hl_sites *sites, hl_book *book, hl_stack_id stack, uin
         hl_site *site = hl_sites_at(sites, at);
         if (site->stack == stack && site->size == size && site->domain == domain && site->origin == sites->origin) {
             if (stack != 0)
-                hl_book_release_stack(book, stack);
+                hl_names_release_stack(names, stack);
             *id = at;
             return HL_OK;
         }
     }
-    if (!is_at_rest(sites, false) || book->limbo_first != 0)
-        (void)hl_sites_sweep(sites, book, epoch, sites->steps, false);
+    if (!is_at_rest(sites, false) || names->limbo_first != 0)
+        (void)hl_sites_sweep(sites, names, peak_epoch, sites->steps, false);
     hl_status status = hl_table_add(table, hash, id);
     if (status != HL_OK) {
         if (stack != 0)
-            hl_book_release_stack(book, stack);
+            hl_names_release_stack(names, stack);
         return status;
     }
     hl_site *site = hl_sites_at(sites, *id);
     *site = (hl_site){.size = size,
                       .stack = stack,
                       .domain = domain,
-                      .life = site->life,
+                      .reuse_count = site->reuse_count,
                       .origin = sites->origin,
                       .cut = stack == 0 ? HL_MAP_TOO_FINE : hl_map_cut_for(size)};
     hl_site_set(site, HL_SITE_IN_USE | (stack == 0 ? HL_SITE_HIDDEN : 0));
     if (stack != 0)
-        note_birth(sites, book, site);
+        note_birth(sites, names, site);
     return HL_OK;
 }

@@ -1,10 +1,11 @@
 /* sites.h: what blocks are entered under: (stack, size, domain, origin), with its counters.
  *
- * A site is one cache line. Its counts for the peak are kept without a log: the ledger's epoch grows whenever a new
- * peak is reached (at that instant the count of every site's blocks alive is the peak's); the first change of a site in
- * an epoch saves the count it had. So the peak's count is `saved` if the site changed in this epoch, else that of now.
- * Epochs are even numbers. A site whose blocks take more than counting when they leave (hl_site_is_apart) keeps the odd
- * one that follows. So one comparison tells whether there is nothing to do but to count.
+ * A site is one cache line. Its counts for the peak are kept without a log: the ledger's peak epoch grows whenever a
+ * new peak is reached (at that instant the count of every site's blocks alive is the peak's); the first change of a
+ * site in a peak epoch saves the count it had. So the peak's count is `saved` if the site changed in this peak epoch,
+ * else that of now. Epochs are even numbers. A site whose blocks take more than counting when they leave
+ * (hl_site_is_apart) keeps the odd one that follows. So one comparison tells whether there is nothing to do but to
+ * count.
  *
  * A site with no live block that the peak does not need either is dead. Dead sites are reclaimed by a hand that goes
  * round the table a few steps whenever a site is made (and when the ledger says so): no pause, and a program that makes
@@ -21,8 +22,8 @@
 #ifndef HL_SITES_H
 #define HL_SITES_H
 
-#include "book.h"
 #include "map.h"
+#include "names.h"
 
 typedef uint32_t hl_site_id;
 
@@ -45,19 +46,19 @@ enum {
 };
 
 typedef struct {
-    uint64_t size;      /* bytes of each block */
-    uint64_t allocated; /* blocks entered since start */
-    uint64_t freed;     /* how many of them have left: see hl_site_live */
-    uint64_t saved;     /* blocks alive when the epoch's first change came */
-    uint64_t epoch;     /* of `saved`; odd: the site is apart */
-    uint32_t seen;      /* `allocated` when the hand last came by, in its lower half */
-    uint32_t next;      /* the site that was looked for after this one, the last time; 0: not known */
-    hl_stack_id stack;  /* 0: a hidden site, in no snapshot */
+    uint64_t size;       /* bytes of each block */
+    uint64_t allocated;  /* blocks entered since start */
+    uint64_t freed;      /* how many of them have left: see hl_site_live */
+    uint64_t saved;      /* blocks alive when the peak epoch's first change came */
+    uint64_t peak_epoch; /* of `saved`; odd: the site is apart */
+    uint32_t seen;       /* `allocated` when the hand last came by, in its lower half */
+    uint32_t next;       /* the site that was looked for after this one, the last time; 0: not known */
+    hl_stack_id stack;   /* 0: a hidden site, in no snapshot */
     uint32_t domain;
-    uint32_t life;  /* how often this id was reclaimed: see index.h. A cache remembers it with the id */
-    hl_map_cut cut; /* that its blocks' pages need at least; HL_MAP_TOO_FINE: the site is hidden */
-    uint8_t origin; /* whose ledger made it: an index into the ledger's origins */
-    uint8_t is;     /* HL_SITE_IN_USE and others */
+    uint32_t reuse_count; /* how often this id was reclaimed: see index.h. A cache remembers it with the id */
+    hl_map_cut cut;       /* that its blocks' pages need at least; HL_MAP_TOO_FINE: the site is hidden */
+    uint8_t origin;       /* whose ledger made it: an index into the ledger's origins */
+    uint8_t is;           /* HL_SITE_IN_USE and others */
 } hl_site;
 
 _Static_assert(sizeof(hl_site) == 64, "a site is one cache line");
@@ -70,7 +71,7 @@ typedef struct {
     uint32_t steps;          /* of the hand for each new site */
     uint32_t made;           /* sites, in this round of the hand */
     uint32_t reborn;         /* those of them that were reclaimed lately */
-    uint32_t resigned;       /* rounds for which the bound does not follow */
+    uint32_t idle_rounds;    /* rounds for which the bound does not follow */
     uint8_t *marks;          /* of sites that were reclaimed lately; NULL: none was */
     bool counted;            /* somebody counts */
     uint8_t origin;          /* of the sites that are made now: those of another origin are not found any more */
@@ -92,13 +93,13 @@ static inline hl_site *hl_sites_at(const hl_sites *sites, hl_site_id id)
 }
 
 /* The site of (stack, size, domain), made if there is none. Takes over the caller's reference to the stack, whatever
- * the answer. `epoch` is the ledger's. */
-hl_status hl_sites_intern(hl_sites *sites, hl_book *book, hl_stack_id stack, uint64_t size, uint32_t domain,
-                          uint64_t epoch, hl_site_id *id) HL_MUST_USE;
+ * the answer. `peak_epoch` is the ledger's. */
+hl_status hl_sites_intern(hl_sites *sites, hl_names *names, hl_stack_id stack, uint64_t size, uint32_t domain,
+                          uint64_t peak_epoch, hl_site_id *id) HL_MUST_USE;
 
 /* Move the hand, and return how many sites, or stacks of such, were reclaimed. `pressed`: there is no room left for
  * something, so neither do few sites stay nor those that were used lately. */
-uint32_t hl_sites_sweep(hl_sites *sites, hl_book *book, uint64_t epoch, uint32_t steps, bool pressed);
+uint32_t hl_sites_sweep(hl_sites *sites, hl_names *names, uint64_t peak_epoch, uint32_t steps, bool pressed);
 
 /* In a snapshot, if it has blocks. */
 static inline bool hl_site_is_shown(const hl_site *site)
@@ -113,20 +114,20 @@ static inline uint64_t hl_site_live(const hl_site *site)
 }
 
 /* What the site held at the peak. */
-static inline uint64_t hl_site_at_peak(const hl_site *site, uint64_t epoch)
+static inline uint64_t hl_site_at_peak(const hl_site *site, uint64_t peak_epoch)
 {
-    return (site->epoch & ~UINT64_C(1)) == epoch ? site->saved : hl_site_live(site);
+    return (site->peak_epoch & ~UINT64_C(1)) == peak_epoch ? site->saved : hl_site_live(site);
 }
 
 /* To be called before a block comes or goes. */
-static inline void hl_site_save(hl_site *site, uint64_t epoch)
+static inline void hl_site_save(hl_site *site, uint64_t peak_epoch)
 {
-    if (HL_LIKELY(site->epoch == epoch))
+    if (HL_LIKELY(site->peak_epoch == peak_epoch))
         return;
     HL_APART;
-    uint64_t own = epoch | (site->epoch & 1);
-    if (site->epoch != own) {
-        site->epoch = own;
+    uint64_t own = peak_epoch | (site->peak_epoch & 1);
+    if (site->peak_epoch != own) {
+        site->peak_epoch = own;
         site->saved = hl_site_live(site);
     }
     HL_APART;
@@ -134,7 +135,7 @@ static inline void hl_site_save(hl_site *site, uint64_t epoch)
 
 static inline bool hl_site_is_apart(const hl_site *site)
 {
-    return (site->epoch & 1) != 0;
+    return (site->peak_epoch & 1) != 0;
 }
 
 /* It is this as well now. */
@@ -142,7 +143,7 @@ static inline void hl_site_set(hl_site *site, uint8_t what)
 {
     site->is |= what;
     if (site->is & (HL_SITE_HIDDEN | HL_SITE_HOLDS_CODE))
-        site->epoch |= 1;
+        site->peak_epoch |= 1;
 }
 
 #endif

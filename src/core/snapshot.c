@@ -20,7 +20,7 @@ static size_t bytes_of_pages(size_t room)
     return bytes < OWN_PAGES_FROM ? 0 : (bytes + page - 1) / page * page;
 }
 
-hl_status hl_snapshot_new(hl_book *book, size_t rows, hl_snapshot **snapshot)
+hl_status hl_snapshot_new(hl_names *names, size_t rows, hl_snapshot **snapshot)
 {
     hl_snapshot *made = hl_os_alloc(1, sizeof *made);
     if (made == NULL)
@@ -33,22 +33,22 @@ hl_status hl_snapshot_new(hl_book *book, size_t rows, hl_snapshot **snapshot)
     }
     made->holders = 1;
     made->room = rows;
-    made->book = hl_book_hold(book);
+    made->names = hl_names_hold(names);
     *snapshot = made;
     return HL_OK;
 }
 
-hl_status hl_snapshot_derive(const hl_snapshot *source, size_t rows, hl_snapshot **snapshot)
+hl_status hl_snapshot_derive(const hl_snapshot *from, size_t rows, hl_snapshot **snapshot)
 {
-    hl_status status = hl_snapshot_new(source->book, rows, snapshot);
+    hl_status status = hl_snapshot_new(from->names, rows, snapshot);
     if (status != HL_OK)
         return status;
-    (*snapshot)->moment = source->moment;
-    (*snapshot)->nframe = source->nframe;
-    (*snapshot)->origins = source->origins;
-    if (source->pin != 0)
-        hl_book_pin_again(source->book, source->pin);
-    (*snapshot)->pin = source->pin;
+    (*snapshot)->moment = from->moment;
+    (*snapshot)->nframe = from->nframe;
+    (*snapshot)->origins = from->origins;
+    if (from->pin != 0)
+        hl_names_pin_again(from->names, from->pin);
+    (*snapshot)->pin = from->pin;
     return HL_OK;
 }
 
@@ -79,8 +79,8 @@ hl_snapshot *hl_snapshot_hold(hl_snapshot *snapshot)
 static void free_snapshot(hl_snapshot *snapshot)
 {
     if (snapshot->pin != 0)
-        hl_book_unpin(snapshot->book, snapshot->pin);
-    hl_book_drop(snapshot->book);
+        hl_names_unpin(snapshot->names, snapshot->pin);
+    hl_names_drop(snapshot->names);
     atomic_fetch_sub_explicit(&bytes_alive, snapshot->row_count * sizeof(hl_row), memory_order_relaxed);
     size_t pages = bytes_of_pages(snapshot->room);
     if (pages != 0)

@@ -1,7 +1,7 @@
 /* snapshot.h: an immutable copy of the sites with their counts.
  *
- * Taking a snapshot costs O(sites), never O(blocks). The names stay in the book, which the snapshot holds and pins.
- * Every analysis (group.h, filter.h) reads a snapshot and nothing else.
+ * Taking a snapshot costs O(sites), never O(blocks). The names stay in the name table, which the snapshot holds and
+ * pins. Every analysis (group.h, filter.h) reads a snapshot and nothing else.
  *
  * Invariants: bytes = sum of size x live, blocks = sum of live over the rows.
  *
@@ -10,7 +10,7 @@
 #ifndef HL_SNAPSHOT_H
 #define HL_SNAPSHOT_H
 
-#include "book.h"
+#include "names.h"
 
 /* Which blocks a snapshot of the ledger counts. */
 typedef enum {
@@ -60,8 +60,8 @@ typedef struct hl_snapshot hl_snapshot;
 struct hl_snapshot {
     _Atomic uint32_t holders;
     hl_moment moment;
-    hl_book *book;
-    uint64_t pin;    /* 0: the book is private, nothing is reclaimed in it */
+    hl_names *names;
+    uint64_t pin;    /* 0: the name table is private, nothing is reclaimed in it */
     uint32_t nframe; /* the frame limit the traces were cut at */
     hl_origins origins;
     size_t row_count;
@@ -72,14 +72,14 @@ struct hl_snapshot {
     hl_row *rows;
 };
 
-/* An empty snapshot with room for `rows` rows, which holds `book`. The caller fills rows[0..row_count) and then calls
+/* An empty snapshot with room for `rows` rows, which holds `names`. The caller fills rows[0..row_count) and then calls
  * hl_snapshot_seal, which computes the totals. */
-hl_status hl_snapshot_new(hl_book *book, size_t rows, hl_snapshot **snapshot) HL_MUST_USE;
+hl_status hl_snapshot_new(hl_names *names, size_t rows, hl_snapshot **snapshot) HL_MUST_USE;
 void hl_snapshot_seal(hl_snapshot *snapshot, size_t row_count);
 /* The same for a caller that has added up the totals. */
 void hl_snapshot_seal_summed(hl_snapshot *snapshot, size_t row_count, uint64_t blocks, uint64_t bytes);
-/* The same with the book and the pin of `source`, for rows that name only what `source` names. */
-hl_status hl_snapshot_derive(const hl_snapshot *source, size_t rows, hl_snapshot **snapshot) HL_MUST_USE;
+/* The same with the name table and the pin of `from`, for rows that name only what `from` names. */
+hl_status hl_snapshot_derive(const hl_snapshot *from, size_t rows, hl_snapshot **snapshot) HL_MUST_USE;
 hl_snapshot *hl_snapshot_hold(hl_snapshot *snapshot);
 void hl_snapshot_drop(hl_snapshot *snapshot);
 /* The same in two steps, for a caller that holds the ledger's lock and must not call the C library. The first puts

@@ -14,7 +14,7 @@ enum { FIRST = 1 };
 
 static void begin(hl_spots *spots)
 {
-    spots->root = spots->last = FIRST;
+    spots->root = spots->last_context = FIRST;
     hl_spots_set_callers(spots, FIRST);
 }
 
@@ -111,14 +111,14 @@ void hl_spots_shrink(hl_spots *spots, size_t sites)
 
 void hl_spots_void(hl_spots *spots)
 {
-    spots->root = ++spots->last;
+    spots->root = ++spots->last_context;
     if (spots->calls == NULL)
         hl_spots_set_callers(spots, spots->root);
 }
 
 bool hl_spots_begin_again(hl_spots *spots)
 {
-    if (HL_LIKELY(spots->last < UINT32_MAX - LEFT))
+    if (HL_LIKELY(spots->last_context < UINT32_MAX - LEFT))
         return false;
     hl_spots_clear(spots);
     begin(spots);

@@ -12,7 +12,8 @@
  * and every frame with a frame limit of 1, has the context `root`.
  *
  * When a code object dies, its instructions may come back with another meaning. Then `root` becomes another number, and
- * whoever keeps contexts (shadow.h) must find them again. A spot is also void when its site was reclaimed (`life`).
+ * whoever keeps contexts (shadow.h) must find them again. A spot is also void when its site was reclaimed
+ * (`reuse_count`).
  *
  * The tables grow if there are more sites than places and sites are often looked for by other ways that a spot could
  * have known. Most programs have their sites from imports, and never ask again. Larger tables begin empty: moving
@@ -35,7 +36,7 @@ typedef struct {
 
 typedef struct {
     _Alignas(32) uint64_t key; /* of instruction and size: see hl_spots_key. A spot is half a cache line */
-    uint64_t stamp;            /* the context in the upper half, the site's life in the lower */
+    uint64_t stamp;            /* the context in the upper half, the site's reuse count in the lower */
     hl_site_id site;           /* 0: an empty place */
 } hl_spot;
 
@@ -46,7 +47,7 @@ typedef struct {
     uint64_t mask;    /* what it leaves of a hash (hl_spots_hash) is where a spot is, in bytes */
     uint32_t missed;  /* how often a site was there and no spot knew it, less the new ones, in tables of this size */
     hl_context root;
-    hl_context last; /* the last number that was given */
+    hl_context last_context; /* the last number that was given */
 } hl_spots;
 
 /* `alone`: the frame limit is 1. */
@@ -88,7 +89,7 @@ static inline hl_context hl_spots_call(hl_spots *spots, hl_context from, uintptr
     uint64_t hash = hl_spots_hash(instruction + ((uint64_t)from << 32));
     hl_call *call = spots->calls + (hash & spots->mask) / sizeof(hl_spot);
     if (HL_UNLIKELY(call->instruction != instruction || call->from != from))
-        *call = (hl_call){.instruction = instruction, .from = from, .to = ++spots->last};
+        *call = (hl_call){.instruction = instruction, .from = from, .to = ++spots->last_context};
     return call->to;
 }
 
@@ -111,7 +112,7 @@ HL_INLINE hl_site_id hl_spots_find(const hl_spots *spots, const hl_sites *sites,
     if (HL_UNLIKELY(spot->key != key))
         return 0;
     const hl_site *site = hl_sites_at(sites, spot->site);
-    if (HL_UNLIKELY(site->size != size || spot->stamp != (spots->callers | site->life)))
+    if (HL_UNLIKELY(site->size != size || spot->stamp != (spots->callers | site->reuse_count)))
         return 0;
     if (spot->site == 0)
         __builtin_unreachable(); /* so that nobody asks again */
@@ -123,7 +124,7 @@ static inline void hl_spots_put(hl_spots *spots, const hl_sites *sites, uintptr_
 {
     uint64_t key = hl_spots_key(instruction, size);
     *hl_spots_place(spots, key) =
-        (hl_spot){.key = key, .stamp = spots->callers | hl_sites_at(sites, site)->life, .site = site};
+        (hl_spot){.key = key, .stamp = spots->callers | hl_sites_at(sites, site)->reuse_count, .site = site};
 }
 
 #endif

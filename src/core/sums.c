@@ -13,7 +13,7 @@ static uint32_t frames_of(const hl_sums *sums, const hl_row *row, const hl_locat
 {
     if (row->live == 0)
         return 0;
-    const hl_stack *stack = hl_book_get_stack(sums->snapshot->book, row->stack);
+    const hl_stack *stack = hl_names_get_stack(sums->snapshot->names, row->stack);
     *locations = stack->locations;
     return sums->frames != HL_SUMS_NEWEST || stack->depth == 0 ? stack->depth : 1;
 }
@@ -23,7 +23,7 @@ static void number_row(hl_sums *sums, const hl_row *row)
     const hl_location_id *locations;
     uint32_t depth = frames_of(sums, row, &locations);
     for (uint32_t i = 0; i < depth; i++) {
-        uint32_t *number = hl_numbering_at(&sums->numbering, locations[i]);
+        uint32_t *number = hl_id_map_at(&sums->map, locations[i]);
         if (HL_UNLIKELY(*number == 0)) {
             sums->locations[sums->count++] = locations[i];
             *number = sums->count;
@@ -39,7 +39,7 @@ hl_status hl_sums_open(hl_sums *sums, const hl_snapshot *snapshot, hl_sums_frame
         const hl_location_id *locations;
         most += frames_of(sums, &snapshot->rows[i], &locations);
     }
-    bool opened = hl_numbering_open(&sums->numbering, &snapshot->book->locations, &most);
+    bool opened = hl_id_map_open(&sums->map, &snapshot->names->locations, &most);
     if (opened)
         sums->locations = hl_os_resize(NULL, most + 1, sizeof *sums->locations);
     if (sums->locations == NULL) {
@@ -69,7 +69,7 @@ hl_status hl_sums_add(const hl_sums *sums, const uint32_t *keys, uint32_t key_co
         uint32_t depth = frames_of(sums, row, &locations);
         bool has_key = depth == 0;
         for (uint32_t frame = 0; frame < depth && !(has_key && sums->frames == HL_SUMS_FIRST); frame++) {
-            uint32_t key = keys[*hl_numbering_at(&sums->numbering, locations[frame]) - 1];
+            uint32_t key = keys[*hl_id_map_at(&sums->map, locations[frame]) - 1];
             if (key == HL_SUMS_NO_KEY || counted[key] == i + 1)
                 continue;
             counted[key] = i + 1;
@@ -99,7 +99,7 @@ hl_status hl_sums_split(const hl_sums *sums, const uint32_t *keys, hl_snapshot *
         const hl_location_id *locations;
         uint32_t depth = frames_of(sums, &whole->rows[i], &locations), key = HL_SUMS_NO_KEY;
         for (uint32_t frame = 0; frame < depth && key == HL_SUMS_NO_KEY; frame++)
-            key = keys[*hl_numbering_at(&sums->numbering, locations[frame]) - 1];
+            key = keys[*hl_id_map_at(&sums->map, locations[frame]) - 1];
         int part = key == 1;
         if (whole->rows[i].live > 0)
             parts[part]->rows[kept[part]++] = whole->rows[i];
@@ -111,6 +111,6 @@ hl_status hl_sums_split(const hl_sums *sums, const uint32_t *keys, hl_snapshot *
 
 void hl_sums_close(hl_sums *sums)
 {
-    hl_numbering_close(&sums->numbering);
+    hl_id_map_close(&sums->map);
     hl_os_free(sums->locations);
 }

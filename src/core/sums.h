@@ -9,7 +9,7 @@
 #ifndef HL_SUMS_H
 #define HL_SUMS_H
 
-#include "numbers.h"
+#include "dense.h"
 #include "snapshot.h"
 
 typedef enum {
@@ -23,7 +23,7 @@ typedef enum {
 typedef struct {
     const hl_snapshot *snapshot; /* the caller holds it */
     hl_sums_frames frames;
-    hl_numbering numbering;
+    hl_id_map map;
     hl_location_id *locations; /* the location with number n is at n - 1 */
     uint32_t count;
 } hl_sums;
@@ -38,8 +38,9 @@ hl_status hl_sums_open(hl_sums *sums, const hl_snapshot *snapshot, hl_sums_frame
 /* keys[n - 1] is the key of location number n: below key_count, or HL_SUMS_NO_KEY. Fills results[0..key_count]. The
  * last result is what counts for no key. */
 hl_status hl_sums_add(const hl_sums *sums, const uint32_t *keys, uint32_t key_count, hl_sum *results) HL_MUST_USE;
-/* Two new snapshots that share the book. keys[n - 1] is 0, 1 or HL_SUMS_NO_KEY. The newest frame of a row that has a
- * key says which snapshot the row belongs to. A row without a key goes to the first. `sums` counts HL_SUMS_FIRST. */
+/* Two new snapshots that share the name table. keys[n - 1] is 0, 1 or HL_SUMS_NO_KEY. The newest frame of a row that
+ * has a key says which snapshot the row belongs to. A row without a key goes to the first. `sums` counts HL_SUMS_FIRST.
+ * */
 hl_status hl_sums_split(const hl_sums *sums, const uint32_t *keys, hl_snapshot *parts[2]) HL_MUST_USE;
 void hl_sums_close(hl_sums *sums);
 

@@ -1,9 +1,9 @@
 /* tree.c: see tree.h.
  *
- *   1. Names are translated into the tree's book (translation.h).
+ *   1. Names are translated into the tree's name table (translation.h).
  *   2. Paths: each distinct stack is walked once, from its oldest frame, over nodes found by (parent, location).
  *      Stacks that follow each other usually begin alike. So the path of the last stack is kept, and the next one is
- *      followed from where they part. Cut stacks that are to be joined are only entered in the tree's book.
+ *      followed from where they part. Cut stacks that are to be joined are only entered in the tree's name table.
  *   3. Joints: cut stacks are walked, each from where it was most likely called (tree_joints.c).
  *   4. Order: nodes in the order in which they came up (parents first) are put into preorder, by the sizes of their
  *      subtrees.
@@ -41,7 +41,7 @@ hl_status hl_tree_walk(hl_tree_building *work, hl_translation *translated, const
     *end = known > 0 ? work->path[known - 1] : start;
     for (uint32_t i = known; i < stack->depth; i++) {
         hl_location_id location = stack->locations[stack->depth - 1 - i];
-        bool fresh; /* not needed: nothing in the tree's book is ever released, so its ids have no gaps */
+        bool fresh; /* not needed: nothing in the tree's name table is ever released, so its ids have no gaps */
         hl_status status = HL_OK;
         if (translated != NULL)
             status = hl_translation_location(translated, location, &location, &fresh);
@@ -72,7 +72,7 @@ static hl_status enter_cut(hl_tree_building *work, hl_translation *translated, c
     for (uint32_t i = 0; i < stack->depth && status == HL_OK; i++)
         status = hl_translation_location(translated, stack->locations[i], &work->path[i], &fresh);
     if (status == HL_OK)
-        status = hl_book_stack(work->tree->book, work->path, stack->depth, stack->total, end);
+        status = hl_names_stack(work->tree->names, work->path, stack->depth, stack->total, end);
     *end |= HL_TREE_IS_CUT;
     work->last = NULL; /* its path is no longer there */
     return status;
@@ -90,9 +90,9 @@ static hl_status add_rows(hl_tree_building *work, hl_translation *translated, co
         if (__builtin_mul_overflow(row->size, row->live, &more) || __builtin_add_overflow(bytes, more, &bytes) ||
             __builtin_add_overflow(blocks, row->live, &blocks) || bytes > INT64_MAX || blocks > INT64_MAX)
             return HL_TOO_LARGE;
-        uint32_t *known = hl_numbering_at(&translated->stacks, row->stack);
+        uint32_t *known = hl_id_map_at(&translated->stacks, row->stack);
         if (*known == 0) {
-            const hl_stack *stack = hl_book_get_stack(translated->from, row->stack);
+            const hl_stack *stack = hl_names_get_stack(translated->from, row->stack);
             hl_status status = is_cut(work, stack) ? enter_cut(work, translated, stack, &ends[i])
                                                    : hl_tree_walk(work, translated, stack, 0, 0, &ends[i]);
             if (status != HL_OK)
@@ -107,7 +107,7 @@ static hl_status add_rows(hl_tree_building *work, hl_translation *translated, co
 static hl_status add_snapshot(hl_tree_building *work, const hl_snapshot *snapshot, uint32_t **ends)
 {
     hl_translation translated;
-    hl_status status = hl_translation_open(&translated, work->tree->book, snapshot);
+    hl_status status = hl_translation_open(&translated, work->tree->names, snapshot);
     uint32_t deepest = translated.deepest;
     work->last = NULL;
     if (status == HL_OK && deepest > work->path_room) {
@@ -184,7 +184,7 @@ static void add_up(hl_tree_sums *sums, const hl_tree *tree, const hl_snapshot *s
 static hl_status finish(hl_tree_building *work, const hl_snapshot *const *snapshots)
 {
     hl_tree *tree = work->tree;
-    tree->location_count = tree->book->locations.used;
+    tree->location_count = tree->names->locations.used;
     tree->node_count = work->nodes.used + 1;
     tree->parents = hl_os_alloc(tree->node_count, sizeof *tree->parents);
     tree->locations = hl_os_alloc(tree->node_count, sizeof *tree->locations);
@@ -212,7 +212,7 @@ hl_status hl_tree_open(const hl_snapshot *const *snapshots, size_t count, bool j
     *tree = (hl_tree){.sums_count = count, .joined = joined};
     tree->sums = hl_os_alloc(count, sizeof *tree->sums);
     work.ends = hl_os_alloc(count, sizeof *work.ends);
-    hl_status status = tree->sums != NULL && work.ends != NULL ? hl_book_new(false, &tree->book) : HL_NO_MEMORY;
+    hl_status status = tree->sums != NULL && work.ends != NULL ? hl_names_new(false, &tree->names) : HL_NO_MEMORY;
     hl_table_open(&work.nodes, sizeof(hl_tree_node), MOST_NODES, false);
     for (size_t i = 0; i < count && status == HL_OK; i++)
         if (snapshots[i] != NULL)
@@ -244,7 +244,7 @@ void hl_tree_close(hl_tree *tree)
     hl_os_free(tree->parents);
     hl_os_free(tree->locations);
     hl_os_free(tree->ends);
-    if (tree->book != NULL)
-        hl_book_drop(tree->book);
+    if (tree->names != NULL)
+        hl_names_drop(tree->names);
     *tree = (hl_tree){0};
 }

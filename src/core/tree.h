@@ -2,7 +2,7 @@
  *
  * Node 0 is the root. It stands for no frame; blocks without any frames belong to it. Every other node is a frame
  * that its parent called. Stacks that begin alike share their nodes, even if they come from different snapshots and
- * books. Locations are matched by their content, functions included.
+ * name tables. Locations are matched by their content, functions included.
  *
  * Nodes are in preorder: all descendants of a node follow it, so parents[i] < i. Siblings are in the order in which
  * the rows reached them. Rows without blocks make no nodes.
@@ -36,11 +36,11 @@ typedef struct {
 } hl_tree_sums;
 
 typedef struct {
-    hl_book *book; /* of the locations, whose ids are 1 to location_count. Its references are not kept */
+    hl_names *names; /* of the locations, whose ids are 1 to location_count. Its references are not kept */
     uint32_t location_count;
     uint32_t node_count;
     uint32_t *parents;   /* the root is its own parent */
-    uint32_t *locations; /* ids of the book; 0 for the root */
+    uint32_t *locations; /* ids of the name table; 0 for the root */
     uint32_t *ends;      /* the node after the last one below */
     bool joined;
     size_t sums_count;

@@ -17,7 +17,7 @@ typedef struct {
     hl_tree *tree;
     hl_table nodes; /* ids from 1; the root has no entry and is 0 */
     /* For each snapshot: the node at which the stack of each row ends, or HL_TREE_IS_CUT and a stack of the tree's
-     * book. */
+     * name table. */
     uint32_t **ends;
     uint64_t seed;
     /* The last stack of this snapshot that was walked (if any), where it began, and its path from the oldest frame
@@ -58,7 +58,7 @@ static inline uint32_t hl_tree_look_up(const hl_tree_building *work, uint32_t pa
     return 0;
 }
 
-/* How many frames two stacks of one book share, from the oldest on. */
+/* How many frames two stacks of one name table share, from the oldest on. */
 static inline uint32_t hl_tree_common_frames(const hl_stack *stack, const hl_stack *other)
 {
     uint32_t most = stack->depth < other->depth ? stack->depth : other->depth, common = 0;
@@ -70,11 +70,11 @@ static inline uint32_t hl_tree_common_frames(const hl_stack *stack, const hl_sta
 /* The node. It is made if it does not exist. */
 hl_status hl_tree_find_node(hl_tree_building *work, uint32_t parent, hl_location_id location, uint32_t depth,
                             uint32_t *id) HL_MUST_USE;
-/* Follow a stack from the node `start`. `translated` is NULL for a stack of the tree's book. `missing` of its frames
- * are not known. */
+/* Follow a stack from the node `start`. `translated` is NULL for a stack of the tree's name table. `missing` of its
+ * frames are not known. */
 hl_status hl_tree_walk(hl_tree_building *work, hl_translation *translated, const hl_stack *stack, uint32_t start,
                        uint32_t missing, uint32_t *end) HL_MUST_USE;
-/* Walk the stacks that were entered in the tree's book, and replace them with the nodes at which they end. */
+/* Walk the stacks that were entered in the tree's name table, and replace them with the nodes at which they end. */
 hl_status hl_tree_join(hl_tree_building *work, const hl_snapshot *const *snapshots) HL_MUST_USE;
 
 #endif

@@ -31,10 +31,10 @@ static hl_status joint_location(hl_tree_building *work, const char *name, hl_loc
     hl_string_id file = 0, function = 0;
     if (*id != 0)
         return HL_OK;
-    hl_status status = hl_book_string(work->tree->book, HL_TREE_CUT, strlen(HL_TREE_CUT), &file);
+    hl_status status = hl_names_string(work->tree->names, HL_TREE_CUT, strlen(HL_TREE_CUT), &file);
     if (status == HL_OK)
-        status = hl_book_string(work->tree->book, name, strlen(name), &function);
-    return status == HL_OK ? hl_book_location(work->tree->book, file, 0, function, id) : status;
+        status = hl_names_string(work->tree->names, name, strlen(name), &function);
+    return status == HL_OK ? hl_names_location(work->tree->names, file, 0, function, id) : status;
 }
 
 /* How many of a stack's frames, from the oldest on, are a path that begins with this node. */
@@ -152,7 +152,7 @@ static hl_status find_joint(hl_tree_building *work, const hl_stack *stack, uint3
 /* Link the nodes of each location, and add the stacks below each node to its own. */
 static hl_status link_alike(hl_tree_building *work)
 {
-    work->alike = hl_os_alloc((size_t)work->tree->book->locations.used + 1, sizeof *work->alike);
+    work->alike = hl_os_alloc((size_t)work->tree->names->locations.used + 1, sizeof *work->alike);
     if (work->alike == NULL)
         return HL_NO_MEMORY;
     for (uint32_t id = work->nodes.used; id > 0; id--) {
@@ -170,7 +170,7 @@ static hl_status join(hl_tree_building *work, const cut *cuts, uint32_t count, u
     hl_status status = link_alike(work);
     work->last = NULL;
     for (uint32_t i = 0; i < count && status == HL_OK; i++) {
-        const hl_stack *stack = hl_book_get_stack(work->tree->book, cuts[i].stack);
+        const hl_stack *stack = hl_names_get_stack(work->tree->names, cuts[i].stack);
         uint32_t start = work->last_start;
         bool alike = work->last != NULL && cuts[i].missing == cuts[i - 1].missing &&
                      hl_tree_common_frames(stack, work->last) > work->matched;
@@ -184,7 +184,7 @@ static hl_status join(hl_tree_building *work, const cut *cuts, uint32_t count, u
 
 hl_status hl_tree_join(hl_tree_building *work, const hl_snapshot *const *snapshots)
 {
-    uint32_t count = work->tree->book->stacks.used;
+    uint32_t count = work->tree->names->stacks.used;
     if (count == 0)
         return HL_OK;
     cut *cuts = hl_os_alloc(count, sizeof *cuts);
@@ -192,7 +192,7 @@ hl_status hl_tree_join(hl_tree_building *work, const hl_snapshot *const *snapsho
     hl_status status = cuts != NULL && nodes != NULL ? HL_OK : HL_NO_MEMORY;
     if (status == HL_OK) {
         for (uint32_t i = 0; i < count; i++) {
-            const hl_stack *stack = hl_book_get_stack(work->tree->book, i + 1);
+            const hl_stack *stack = hl_names_get_stack(work->tree->names, i + 1);
             cuts[i] = (cut){.missing = stack->total - stack->depth, .stack = i + 1};
         }
         qsort(cuts, count, sizeof *cuts, compare_cuts);

@@ -86,8 +86,8 @@ static void count_sites(const hl_sites *sites, hl_window *window)
 {
     for (hl_site_id id = 1; (id = hl_table_seek(&sites->table, id)) != 0; id++) {
         const hl_site *site = hl_sites_at(sites, id);
-        window->before[id] =
-            (hl_site_counts){.live = hl_site_live(site), .allocated = site->allocated, .life = site->life};
+        window->before[id] = (hl_site_counts){
+            .live = hl_site_live(site), .allocated = site->allocated, .reuse_count = site->reuse_count};
     }
     window->known = sites->table.used + 1;
 }

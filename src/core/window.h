@@ -18,7 +18,7 @@
  * While a window is open, dead sites are reclaimed later than usual (HL_FEW_COUNTED_SITES), because the window's
  * allocations lack the counts of a reclaimed site.
  *
- * Invariants: every window in the ledger's list is open, and its snapshot names the ledger's book.
+ * Invariants: every window in the ledger's list is open, and its snapshot names the ledger's name table.
  *
  * Threading: the ledger's lock, for all functions except hl_window_new and hl_window_free.
  */

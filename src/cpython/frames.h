@@ -8,7 +8,7 @@
  *
  * Threading: a walk reads the frames of the calling thread only. They hold still while the thread is inside a hook,
  * attached (with the GIL) or not. A walk takes no references and allocates nothing. The only thing that heapledger
- * changes in a frame is the mark of frames_settle.h.
+ * changes in a frame is the mark of frames_mark.h.
  */
 #ifndef HL_FRAMES_H
 #define HL_FRAMES_H
@@ -25,8 +25,8 @@ const void *hl_frames_complete(const void *frame);
 /* The caller of a complete frame that is complete too, or NULL. */
 const void *hl_frames_caller(const void *frame);
 
-/* Does the frame bear the mark of one that was looked at (frames_settle.h)? */
-bool hl_frames_is_settled(const void *frame);
+/* Does the frame bear the mark of one that was looked at (frames_mark.h)? */
+bool hl_frames_is_marked(const void *frame);
 
 /* What a complete frame runs (borrowed), and where it is. */
 PyCodeObject *hl_frames_code(const void *frame);

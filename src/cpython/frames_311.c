@@ -55,6 +55,6 @@ PyThreadState *hl_frames_detached(void)
     return _Py_IsFinalizing() ? NULL : PyGILState_GetThisThreadState();
 }
 
-#include "frames_settle.h"
+#include "frames_mark.h"
 #include "frames_walk.h"
 #include "shadow_sync.h"

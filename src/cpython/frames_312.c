@@ -32,6 +32,6 @@ static inline PyCodeObject *code_of(const frame *f)
 }
 
 #include "frames_here.h"
-#include "frames_settle.h"
+#include "frames_mark.h"
 #include "frames_walk.h"
 #include "shadow_sync.h"

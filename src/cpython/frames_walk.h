@@ -6,7 +6,7 @@
  *     uintptr_t instruction_of(const frame *)              the instruction it is at
  *     bool is_shim(const frame *)                          not Python code at all
  *     PyCodeObject *code_of(const frame *)                 for frames that are not shims
- *     bool is_settled(const frame *), void settle(...)     frames_settle.h
+ *     bool is_marked(const frame *), void mark(...)        frames_mark.h
  */
 
 #ifndef HL_FRAMES_WALK_H
@@ -40,9 +40,9 @@ const void *hl_frames_caller(const void *of)
     return hl_frames_complete(((const frame *)of)->previous);
 }
 
-bool hl_frames_is_settled(const void *of)
+bool hl_frames_is_marked(const void *of)
 {
-    return is_settled(of);
+    return is_marked(of);
 }
 
 PyCodeObject *hl_frames_code(const void *of)

@@ -2,13 +2,13 @@
  *
  *     allocate:  call the allocator
  *        |
- *     the thread holds the main GIL, and the gate is open -- no -> enter_unfavoured    by the lock; in a fork, not at all
+ *     the thread holds the main GIL, and the gate is open -- no -> enter_unfavoured   by the lock (in a fork: never)
  *        | yes
- *     the thread is in a frame ----------------------------- no -> enter_unready       under <unknown>
+ *     the thread is in a frame ----------------------------- no -> enter_unready      under <unknown>
  *        | yes
- *     a spot knows the site -------------------------------- no -> enter_at_new_spot   by the whole stack
+ *     a spot knows the site -------------------------------- no -> enter_at_new_spot  by the whole stack
  *        | yes
- *     the map has a free slot for the block ---------------- no -> enter_unready       makes a page ready
+ *     the map has a free slot for the block ---------------- no -> enter_unready      makes a page ready
  *        | yes
  *     count it, and write the slot                                 four exits, one usual
  *
@@ -38,7 +38,7 @@
 HL_INLINE hl_site_id site_at_spot(const void *frame, uint64_t size)
 {
     const hl_shadow *shadow = &hl_hooks_shadow;
-    if (!shadow->anywhere && HL_UNLIKELY(frame != shadow->here || !hl_frames_is_settled(frame)))
+    if (!shadow->anywhere && HL_UNLIKELY(frame != shadow->here || !hl_frames_is_marked(frame)))
         return 0;
     return hl_spots_find(&hl_hooks_ledger.spots, &hl_hooks_ledger.sites, hl_frames_instruction(frame), size);
 }
@@ -62,7 +62,7 @@ HL_INLINE hl_site_id site_for(PyThreadState *thread, uint64_t size)
 /* A reallocation gives the lock up between taking the old block off its address and settling its fate. */
 typedef struct {
     hl_site_id site; /* 0: the old block is not entered */
-    uint32_t era;
+    uint32_t clear_count;
 } detached;
 
 typedef struct {
@@ -98,7 +98,7 @@ static void leave(const call *c)
 
 HL_INLINE void detach(const call *c)
 {
-    c->old->era = hl_hooks_ledger.era;
+    c->old->clear_count = hl_hooks_ledger.clear_count;
     c->old->site = hl_hooks_are_tracing() ? hl_ledger_detach(&hl_hooks_ledger, c->block) : 0;
 }
 
@@ -106,7 +106,7 @@ HL_INLINE void detach(const call *c)
  * any more. */
 HL_INLINE void enter_reallocated(const call *c)
 {
-    if (c->old->site != 0 && c->old->era == hl_hooks_ledger.era)
+    if (c->old->site != 0 && c->old->clear_count == hl_hooks_ledger.clear_count)
         hl_ledger_let_go(&hl_hooks_ledger, c->old->site);
     enter_anywhere(c);
 }
@@ -114,7 +114,7 @@ HL_INLINE void enter_reallocated(const call *c)
 /* The allocator has refused: the old block is still there. */
 HL_INLINE void reattach(const call *c)
 {
-    if (c->old->era == hl_hooks_ledger.era)
+    if (c->old->clear_count == hl_hooks_ledger.clear_count)
         hl_ledger_reattach(&hl_hooks_ledger, c->block, c->old->site);
 }
 
@@ -123,7 +123,7 @@ HL_INLINE void reattach(const call *c)
 static void lose(const call *c)
 {
     if (c->old != NULL && c->old->site != 0)
-        hl_hooks_note((hl_departure){.site = c->old->site, .era = c->old->era});
+        hl_hooks_note((hl_departure){.site = c->old->site, .clear_count = c->old->clear_count});
     hl_hooks_lose(c->block);
 }
 

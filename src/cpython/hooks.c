@@ -20,7 +20,7 @@ hl_passage hl_hooks_enter(bool favoured)
     hl_passage passage = hl_gate_enter_by(&hl_hooks_gate, favoured);
     hl_os_forbid_libc(passage != HL_GATE_REFUSED);
     if (passage == HL_GATE_BY_LOCK && HL_UNLIKELY(hl_missed_any(&missed)))
-        hl_missed_settle(&missed, &hl_hooks_ledger);
+        hl_missed_apply(&missed, &hl_hooks_ledger);
     return passage;
 }
 
@@ -29,7 +29,7 @@ void hl_hooks_lock(void)
     hl_gate_enter(&hl_hooks_gate);
     hl_os_forbid_libc(true);
     if (HL_UNLIKELY(hl_missed_any(&missed)))
-        hl_missed_settle(&missed, &hl_hooks_ledger);
+        hl_missed_apply(&missed, &hl_hooks_ledger);
 }
 
 bool hl_hooks_try_lock(void)
@@ -77,10 +77,10 @@ void hl_hooks_note(hl_departure departure)
 void hl_hooks_begin_fork(void)
 {
     hl_hooks_lock();
-    hl_lock_take(&hl_book_pin_lock);
+    hl_lock_take(&hl_names_pin_lock);
     hl_missed_forks(&missed);
     hl_lock_forks_here = true;
-    hl_lock_begin_fork(&hl_book_pin_lock);
+    hl_lock_begin_fork(&hl_names_pin_lock);
     hl_lock_begin_fork(&hl_hooks_gate.lock);
     hl_os_forbid_libc(false); /* handlers of others may do what they like */
 }
@@ -94,7 +94,7 @@ void hl_hooks_end_fork(bool in_child)
     else if (hl_hooks_are_tracing())
         hl_ledger_forked(&hl_hooks_ledger);
     hl_lock_forks_here = false;
-    hl_lock_end_fork(&hl_book_pin_lock);
+    hl_lock_end_fork(&hl_names_pin_lock);
     hl_lock_end_fork(&hl_hooks_gate.lock);
     if (hl_missed_any(&missed)) {
         hl_hooks_lock();
@@ -114,11 +114,11 @@ static __attribute__((noinline)) hl_site_id find_site_by_names(uint64_t size, ui
                   .domain = domain,
                   .size = size,
                   .stack_hash = hl_shadow_hash(shadow),
-                  .version = shadow->version};
+                  .stack_version = shadow->stack_version};
     hl_site_id site = hl_ledger_cached(ledger, &key);
     if (HL_UNLIKELY(site == 0))
         site = hl_resolve_site(ledger, shadow, &key);
-    if (domain == 0 && site != 0 && shadow->generation == ledger->codes.generation)
+    if (domain == 0 && site != 0 && shadow->code_generation == ledger->codes.code_generation)
         hl_ledger_remember(ledger, shadow->seen[shadow->top].instruction, site);
     return site;
 }

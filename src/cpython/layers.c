@@ -120,7 +120,7 @@ bool hl_layers_put(const hl_survey survey[HL_LAYER_DOMAINS])
     return gone;
 }
 
-void hl_layers_put_early(void)
+void hl_layers_put_before_main(void)
 {
     for (int i = 0; i < HL_LAYER_DOMAINS; i++) {
         PyMemAllocatorEx now;

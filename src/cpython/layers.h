@@ -47,7 +47,7 @@ void hl_layers_survey(hl_survey survey[HL_LAYER_DOMAINS]);
  * control. */
 bool hl_layers_put(const hl_survey survey[HL_LAYER_DOMAINS]);
 /* The same before the interpreter has started, when nothing can be called yet to find out who is there. */
-void hl_layers_put_early(void);
+void hl_layers_put_before_main(void);
 /* Take the hooks off again, except where another tool has put its own on top: there they stay and pass through. Needs
  * the tracer's control. */
 void hl_layers_remove(void);

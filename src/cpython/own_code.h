@@ -12,7 +12,7 @@
 #include <Python.h>
 #include <stdbool.h>
 
-#include "../core/book.h"
+#include "../core/names.h"
 
 /* The package is in this folder, or in this one too: interpreters may import several copies. UTF-8, with the separator
  * at its end. Takes the ledger's lock. */

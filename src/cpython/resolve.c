@@ -14,19 +14,19 @@
 /* Room for a name's UTF-8, reused under the ledger's lock. */
 static hl_region text;
 
-static hl_status intern_str(hl_book *book, PyObject *str, hl_string_id *id)
+static hl_status intern_str(hl_names *names, PyObject *str, hl_string_id *id)
 {
     Py_ssize_t length = PyUnicode_GET_LENGTH(str);
     const void *data = PyUnicode_DATA(str);
     if (PyUnicode_IS_ASCII(str))
-        return hl_book_string(book, data, (size_t)length, id);
+        return hl_names_string(names, data, (size_t)length, id);
     hl_status status = hl_region_ensure(&text, (size_t)length * HL_UTF8_MOST);
     if (status != HL_OK)
         return status;
     size_t bytes = 0;
     for (Py_ssize_t i = 0; i < length; i++)
         bytes += hl_utf8_encode(PyUnicode_READ(PyUnicode_KIND(str), data, i), text.base + bytes);
-    return hl_book_string(book, text.base, bytes, id);
+    return hl_names_string(names, text.base, bytes, id);
 }
 
 static hl_status know_code(hl_ledger *ledger, PyCodeObject *code, hl_code_id *id)
@@ -38,17 +38,17 @@ static hl_status know_code(hl_ledger *ledger, PyCodeObject *code, hl_code_id *id
     hl_status status = hl_ledger_watch_code(ledger, (uintptr_t)code);
     if (status != HL_OK)
         return status;
-    status = intern_str(ledger->book, code->co_filename, &file);
+    status = intern_str(ledger->names, code->co_filename, &file);
     if (status != HL_OK)
         return status;
-    status = intern_str(ledger->book, code->co_qualname, &name);
+    status = intern_str(ledger->names, code->co_qualname, &name);
     if (status != HL_OK) {
-        hl_book_release_string(ledger->book, file);
+        hl_names_release_string(ledger->names, file);
         return status;
     }
-    status = hl_codes_add(&ledger->codes, ledger->book, (uintptr_t)code, file, name, id);
+    status = hl_codes_add(&ledger->codes, ledger->names, (uintptr_t)code, file, name, id);
     if (status == HL_OK)
-        hl_codes_at(&ledger->codes, *id)->is_ours = hl_own_code_is(code, hl_book_get_string(ledger->book, file));
+        hl_codes_at(&ledger->codes, *id)->is_ours = hl_own_code_is(code, hl_names_get_string(ledger->names, file));
     return status;
 }
 
@@ -65,17 +65,17 @@ hl_status hl_resolve_location(hl_ledger *ledger, const void *frame, hl_location_
     size_t offset = instruction - hl_frames_first_instruction(code);
     hl_linetable_place *place = &hl_codes_at(&ledger->codes, id)->place;
     uint32_t line = hl_linetable_line(table, length, code->co_firstlineno, offset, place);
-    return hl_codes_learn(&ledger->codes, ledger->book, id, instruction, line, location);
+    return hl_codes_learn(&ledger->codes, ledger->names, id, instruction, line, location);
 }
 
 static void set_total(hl_ledger *ledger, hl_site_id site, uint32_t total)
 {
-    hl_book_set_total(ledger->book, hl_sites_at(&ledger->sites, site)->stack, total);
+    hl_names_set_total(ledger->names, hl_sites_at(&ledger->sites, site)->stack, total);
 }
 
 static bool is_new(const hl_ledger *ledger, hl_site_id site)
 {
-    return hl_book_get_stack(ledger->book, hl_sites_at(&ledger->sites, site)->stack)->total == 0;
+    return hl_names_get_stack(ledger->names, hl_sites_at(&ledger->sites, site)->stack)->total == 0;
 }
 
 /* Does the program stand in a function of ours? Its code is known: the shadow is resolved. */
@@ -100,15 +100,15 @@ hl_site_id hl_resolve_unknown(hl_ledger *ledger, uint64_t size, uint32_t domain)
     static const char unknown[] = "<unknown>";
     hl_string_id file;
     hl_location_id location;
-    if (hl_book_string(ledger->book, unknown, sizeof unknown - 1, &file) != HL_OK)
+    if (hl_names_string(ledger->names, unknown, sizeof unknown - 1, &file) != HL_OK)
         return 0;
-    hl_status status = hl_book_location(ledger->book, file, 0, 0, &location);
-    hl_book_release_string(ledger->book, file);
+    hl_status status = hl_names_location(ledger->names, file, 0, 0, &location);
+    hl_names_release_string(ledger->names, file);
     if (status != HL_OK)
         return 0;
     hl_key key = {.locations = &location, .depth = 1, .domain = domain, .size = size, .stack_hash = location};
     hl_site_id site = hl_ledger_site(ledger, &key);
-    hl_book_release_location(ledger->book, location);
+    hl_names_release_location(ledger->names, location);
     if (site != 0)
         set_total(ledger, site, 1);
     return site;

@@ -8,7 +8,7 @@
  *   2. Check every frame below it, down to the frame limit: still at the same instruction, still called by the next.
  *      The processor does not have to wait for one frame's link to look at the next frame: it predicts that the link is
  *      the one in the shadow. A frame is read only after its callee's link has been compared with it, so what is read
- *      exists. A frame that was looked at is marked where that can be (frames_settle.h), and a frame that bears the
+ *      exists. A frame that was looked at is marked where that can be (frames_mark.h), and a frame that bears the
  *      mark ends the check: it is the very frame that the last sync found here, so its callers are where they were.
  *   3. Put the new frames on top.
  *   4. Find the contexts (core/spots.h) of what is new, from the lowest change upwards. With the newest frame's, its
@@ -39,7 +39,7 @@ enum { HL_SHADOW_PLACES_LOG2 = 9 };
 typedef struct {
     bool anywhere;    /* the frame limit is 1: no matter what called the frame that the program is in */
     const void *here; /* the frame that the program is in, as far as we know, if it bears the mark; NULL: not known */
-    /* From `top` on, newest first; locations and hashes from `resolved` on, valid for `generation` of the ledger's
+    /* From `top` on, newest first; locations and hashes from `resolved` on, valid for `code_generation` of the ledger's
      * codes. */
     hl_seen *seen;
     hl_context *contexts;      /* of the frames' callers */
@@ -52,12 +52,12 @@ typedef struct {
     uint32_t room;
     uint32_t top;
     uint32_t resolved;
-    uint32_t hashed_from; /* where the hashes begin, with 0 */
-    uint32_t sound;       /* frames from `top` up to here were found by the last sync; what follows is older */
-    uint32_t below;       /* callers of the oldest frame, which are not kept; UINT32_MAX: not known */
-    uint32_t generation;  /* 0: nothing in here is valid */
-    uint64_t base_power;  /* base^window */
-    uint64_t version;     /* grows with every change of the window's locations */
+    uint32_t hashed_from;     /* where the hashes begin, with 0 */
+    uint32_t sound;           /* frames from `top` up to here were found by the last sync; what follows is older */
+    uint32_t below;           /* callers of the oldest frame, which are not kept; UINT32_MAX: not known */
+    uint32_t code_generation; /* 0: nothing in here is valid */
+    uint64_t base_power;      /* base^window */
+    uint64_t stack_version;   /* grows with every change of the window's locations */
 } hl_shadow;
 
 hl_status hl_shadow_open(hl_shadow *shadow, uint32_t window) HL_MUST_USE;
@@ -73,7 +73,7 @@ bool hl_shadow_resolve(hl_shadow *shadow, hl_ledger *ledger) HL_MUST_USE;
 /* Nothing in the shadow is valid any more: the next sync walks. */
 static inline void hl_shadow_forget(hl_shadow *shadow)
 {
-    shadow->generation = 0;
+    shadow->code_generation = 0;
     shadow->here = NULL;
 }
 

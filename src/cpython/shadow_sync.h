@@ -35,7 +35,7 @@ static inline void find_contexts(hl_shadow *shadow, hl_ledger *ledger, uint32_t 
 static inline bool arrive(hl_shadow *shadow, hl_ledger *ledger)
 {
     if (!shadow->anywhere) {
-        shadow->here = shadow->generation == 0 ? NULL : shadow->seen[shadow->top].frame;
+        shadow->here = shadow->code_generation == 0 ? NULL : shadow->seen[shadow->top].frame;
         hl_spots_set_callers(&ledger->spots, shadow->contexts[shadow->top]);
     }
     return true;
@@ -53,7 +53,7 @@ bool hl_shadow_resolve(hl_shadow *shadow, hl_ledger *ledger)
     if (i <= shadow->top)
         return true;
     uint64_t hash = shadow->hashes[i];
-    uint32_t generation = ledger->codes.generation;
+    uint32_t code_generation = ledger->codes.code_generation;
     while (i-- > shadow->top) {
         hl_location_id location = hl_codes_location(&ledger->codes, shadow->seen[i].instruction);
         if (HL_UNLIKELY(location == 0) && hl_resolve_location(ledger, shadow->seen[i].frame, &location) != HL_OK) {
@@ -65,7 +65,7 @@ bool hl_shadow_resolve(hl_shadow *shadow, hl_ledger *ledger)
         shadow->hashes[i] = hash;
     }
     shadow->resolved = shadow->top;
-    if (HL_UNLIKELY(generation != ledger->codes.generation)) {
+    if (HL_UNLIKELY(code_generation != ledger->codes.code_generation)) {
         /* Learning one location has shown that another code object died unseen: its locations are gone. */
         hl_shadow_forget(shadow);
         return false;
@@ -87,15 +87,15 @@ static bool walk_anew(hl_shadow *shadow, hl_ledger *ledger, const frame *f)
     uint32_t count = 0;
     for (; f != NULL && count < shadow->window; f = hl_frames_caller(f))
         shadow->pending[count++] = f;
-    shadow->version++;
+    shadow->stack_version++;
     shadow->below = f == NULL ? 0 : UNKNOWN;
-    shadow->generation = ledger->codes.generation;
+    shadow->code_generation = ledger->codes.code_generation;
     shadow->top = shadow->room - count;
     shadow->sound = shadow->resolved = shadow->room;
     for (uint32_t i = 0; i < count; i++) {
         const frame *next = shadow->pending[i];
         set_frame(shadow, shadow->top + i, next);
-        settle(next);
+        mark(next);
         if (!is_lasting(next))
             hl_shadow_forget(shadow);
     }
@@ -108,7 +108,7 @@ static bool walk_anew(hl_shadow *shadow, hl_ledger *ledger, const frame *f)
     return arrive(shadow, ledger);
 }
 
-/* Step 2: check `need` frames from `top` on, or as many as it takes to come to one that is settled. Returns the oldest
+/* Step 2: check `need` frames from `top` on, or as many as it takes to come to one that is marked. Returns the oldest
  * one that has moved on, `top - 1` if none has. Or UINT32_MAX if these are not the frames that are there now: then
  * *last is the last that is, and has another caller; or UINT32_MAX where that cannot be said. */
 HL_INLINE uint32_t check(hl_shadow *shadow, uint32_t top, uint32_t need, uint32_t *last)
@@ -125,9 +125,9 @@ HL_INLINE uint32_t check(hl_shadow *shadow, uint32_t top, uint32_t need, uint32_
             seen->instruction = instruction_of(f);
             low = (uint32_t)(seen - shadow->seen);
         }
-        if (sound && is_settled(f))
+        if (sound && is_marked(f))
             return low;
-        settle(f);
+        mark(f);
         if (++seen == end)
             break;
         const frame *expected = seen->frame, *caller = expected;
@@ -189,7 +189,7 @@ uint32_t hl_shadow_total(hl_shadow *shadow)
 /* With a window of one frame there is nothing below to check. */
 static inline bool sync_one(hl_shadow *shadow, const frame *f)
 {
-    shadow->version++;
+    shadow->stack_version++;
     shadow->top = shadow->room - 1;
     shadow->resolved = shadow->room;
     shadow->below = UNKNOWN;
@@ -254,7 +254,7 @@ HL_INLINE bool find_common(hl_shadow *shadow, const frame *f, common *found)
 bool hl_shadow_sync(hl_shadow *shadow, hl_ledger *ledger, const void *current)
 {
     const frame *f = hl_frames_complete(current);
-    bool valid = shadow->generation == ledger->codes.generation; /* else an instruction may have another meaning now */
+    bool valid = shadow->code_generation == ledger->codes.code_generation; /* else instructions may have changed */
     if (HL_UNLIKELY(hl_spots_begin_again(&ledger->spots) || f == NULL || !valid))
         return walk_anew(shadow, ledger, f);
     if (shadow->anywhere)
@@ -263,7 +263,7 @@ bool hl_shadow_sync(hl_shadow *shadow, hl_ledger *ledger, const void *current)
     if (HL_UNLIKELY(!find_common(shadow, f, &found)))
         return walk_anew(shadow, ledger, f);
     if (found.low + 1 != found.top || found.top != shadow->top || found.fresh != 0)
-        shadow->version++;
+        shadow->stack_version++;
     unresolve(shadow, found.low);
     /* Step 3. */
     if (HL_UNLIKELY(found.fresh >= found.top)) { /* place 0 stays free: the place before `top` is one too */
@@ -275,7 +275,7 @@ bool hl_shadow_sync(hl_shadow *shadow, hl_ledger *ledger, const void *current)
     for (shadow->top = found.top; found.fresh > 0;) {
         const frame *next = shadow->pending[--found.fresh];
         set_frame(shadow, --shadow->top, next);
-        settle(next);
+        mark(next);
     }
     find_contexts(shadow, ledger, moved - 1);
     return arrive(shadow, ledger);

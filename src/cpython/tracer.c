@@ -1,6 +1,6 @@
 /* tracer.c: see tracer.h.
  *
- * Lock order: control, then the ledger's lock, then the book's pins.
+ * Lock order: control, then the ledger's lock, then the name table's pins.
  */
 
 #include "tracer.h"
@@ -21,7 +21,7 @@ static void end_tracing(void)
     atomic_store(&hl_hooks_tracing, false);
     hl_window_discard_all(&hl_hooks_ledger);
     hl_ledger old = hl_hooks_ledger;
-    hl_hooks_ledger = (hl_ledger){HL_LEDGER_CLOSED, .era = old.era + 1, .lost = old.lost};
+    hl_hooks_ledger = (hl_ledger){HL_LEDGER_CLOSED, .clear_count = old.clear_count + 1, .lost = old.lost};
     hl_shadow_close(&hl_hooks_shadow);
     hl_hooks_unlock();
     hl_ledger_close(&old);
@@ -66,9 +66,9 @@ static hl_status prepare_beginning(uint32_t nframe, beginning *fresh)
 static void begin_tracing(hl_tracer_options options, const beginning *fresh)
 {
     hl_hooks_lock();
-    uint32_t era = hl_hooks_ledger.era + 1;
+    uint32_t clear_count = hl_hooks_ledger.clear_count + 1;
     hl_hooks_ledger = fresh->ledger;
-    hl_hooks_ledger.era = era;
+    hl_hooks_ledger.clear_count = clear_count;
     hl_hooks_shadow = fresh->shadow;
     atomic_store(&limit, options.nframe);
     atomic_store(&numbers, options.numbers);
@@ -101,11 +101,11 @@ static hl_status clear(bool forgotten)
         return status;
     hl_hooks_lock();
     hl_ledger old = hl_hooks_ledger;
-    fresh.era = old.era + 1;
+    fresh.clear_count = old.clear_count + 1;
     fresh.lost = old.lost + (forgotten ? hl_ledger_live_blocks(&old) : 0);
     hl_window_move_all(&old, &fresh);
     hl_hooks_ledger = fresh;
-    hl_shadow_forget(&hl_hooks_shadow); /* its locations were the old book's */
+    hl_shadow_forget(&hl_hooks_shadow); /* its locations were the old name table's */
     hl_hooks_unlock();
     hl_ledger_close(&old);
     return HL_OK;
@@ -210,15 +210,15 @@ hl_status hl_tracer_start(hl_tracer_options options)
     return status;
 }
 
-static bool waits_for_interpreter; /* started early and not adopted yet; under control */
+static bool waits_for_interpreter; /* started before main() and not adopted yet; under control */
 
-hl_status hl_tracer_start_early(hl_tracer_options options)
+hl_status hl_tracer_start_before_main(hl_tracer_options options)
 {
     beginning fresh;
     hl_tracer_take_control();
     hl_status status = prepare_beginning(options.nframe, &fresh);
     if (status == HL_OK) {
-        hl_layers_put_early();
+        hl_layers_put_before_main();
         begin_tracing(options, &fresh);
     }
     waits_for_interpreter = status == HL_OK;
@@ -304,7 +304,7 @@ static void measure(hl_tracer_bytes *bytes)
     if (hl_tracer_is_tracing()) {
         bytes->map = hl_map_memory(&ledger->map) + hl_table_memory(&ledger->side);
         bytes->sites = hl_sites_memory(&ledger->sites);
-        bytes->names = hl_book_memory(ledger->book);
+        bytes->names = hl_names_memory(ledger->names);
         bytes->caches = hl_codes_memory(&ledger->codes) + hl_cache_memory(&ledger->cache) +
                         hl_spots_memory(&ledger->spots) + hl_hooks_shadow.bytes;
     }
@@ -317,14 +317,14 @@ void hl_tracer_memory(hl_tracer_bytes *bytes)
     hl_hooks_unlock();
 }
 
-void hl_tracer_get_facts(hl_tracer_facts *facts)
+void hl_tracer_get_facts(hl_tracer_totals *totals)
 {
-    *facts = (hl_tracer_facts){.traced = hl_ledger_traced(&hl_hooks_ledger),
-                               .peak = hl_ledger_peak(&hl_hooks_ledger),
-                               .lost = hl_hooks_ledger.lost,
-                               .interruptions = atomic_load(&interruptions),
-                               .numbers = atomic_load(&numbers)};
-    measure(&facts->memory);
+    *totals = (hl_tracer_totals){.traced = hl_ledger_traced(&hl_hooks_ledger),
+                                 .peak = hl_ledger_peak(&hl_hooks_ledger),
+                                 .lost = hl_hooks_ledger.lost,
+                                 .interruptions = atomic_load(&interruptions),
+                                 .numbers = atomic_load(&numbers)};
+    measure(&totals->memory);
 }
 
 hl_status hl_tracer_visit(bool in_signal_handler, hl_tracer_visitor *visitor, void *context)
@@ -335,9 +335,9 @@ hl_status hl_tracer_visit(bool in_signal_handler, hl_tracer_visitor *visitor, vo
         return HL_BUSY;
     hl_status status = HL_STOPPED;
     if (hl_tracer_is_tracing()) {
-        hl_tracer_facts facts;
-        hl_tracer_get_facts(&facts);
-        status = visitor(&hl_hooks_ledger, &facts, context);
+        hl_tracer_totals totals;
+        hl_tracer_get_facts(&totals);
+        status = visitor(&hl_hooks_ledger, &totals, context);
     }
     hl_hooks_unlock();
     return status;
@@ -349,10 +349,10 @@ static void drop_all(hl_snapshot **snapshots, size_t count)
         hl_snapshot_drop(snapshots[i]);
 }
 
-static hl_status new_snapshots(hl_book *book, size_t room, hl_snapshot **made, size_t count)
+static hl_status new_snapshots(hl_names *names, size_t room, hl_snapshot **made, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        hl_status status = hl_snapshot_new(book, room, &made[i]);
+        hl_status status = hl_snapshot_new(names, room, &made[i]);
         if (status != HL_OK) {
             drop_all(made, i);
             return status;
@@ -361,16 +361,16 @@ static hl_status new_snapshots(hl_book *book, size_t room, hl_snapshot **made, s
     return HL_OK;
 }
 
-static hl_status fill(uint32_t era, size_t room, const hl_moment *moments, hl_snapshot **made, size_t count)
+static hl_status fill(uint32_t clear_count, size_t room, const hl_moment *moments, hl_snapshot **made, size_t count)
 {
-    hl_status status = hl_hooks_ledger.era == era ? HL_OK : HL_FULL; /* another era has another book */
+    hl_status status = hl_hooks_ledger.clear_count == clear_count ? HL_OK : HL_FULL; /* cleared: another name table */
 
     for (size_t i = 0; i < count && status == HL_OK; i++)
         status = hl_ledger_fill(&hl_hooks_ledger, moments[i], made[i], room);
     return status;
 }
 
-hl_status hl_tracer_capture(const hl_moment *moments, size_t count, hl_snapshot **made, hl_tracer_facts *facts)
+hl_status hl_tracer_capture(const hl_moment *moments, size_t count, hl_snapshot **made, hl_tracer_totals *totals)
 {
     if (hl_tracer_is_tracing())
         hl_domains_receive(false);
@@ -380,18 +380,18 @@ hl_status hl_tracer_capture(const hl_moment *moments, size_t count, hl_snapshot 
         hl_hooks_lock();
         bool tracing = hl_tracer_is_tracing();
         size_t room = tracing ? hl_ledger_rows(&hl_hooks_ledger) + slack : 0;
-        hl_book *book = tracing ? hl_book_hold(hl_hooks_ledger.book) : NULL;
-        uint32_t era = hl_hooks_ledger.era;
+        hl_names *names = tracing ? hl_names_hold(hl_hooks_ledger.names) : NULL;
+        uint32_t clear_count = hl_hooks_ledger.clear_count;
         hl_hooks_unlock();
         if (!tracing)
             return HL_STOPPED;
-        hl_status status = new_snapshots(book, room, made, count);
-        hl_book_drop(book);
+        hl_status status = new_snapshots(names, room, made, count);
+        hl_names_drop(names);
         if (status != HL_OK)
             return status;
         hl_hooks_lock();
-        status = fill(era, room, moments, made, count);
-        hl_tracer_get_facts(facts);
+        status = fill(clear_count, room, moments, made, count);
+        hl_tracer_get_facts(totals);
         hl_hooks_unlock();
         if (status == HL_OK)
             return HL_OK;
@@ -403,8 +403,8 @@ hl_status hl_tracer_capture(const hl_moment *moments, size_t count, hl_snapshot 
 
 hl_status hl_tracer_snapshot(hl_moment moment, hl_snapshot **made)
 {
-    hl_tracer_facts facts;
-    return hl_tracer_capture(&moment, 1, made, &facts);
+    hl_tracer_totals totals;
+    return hl_tracer_capture(&moment, 1, made, &totals);
 }
 
 /* The snapshot is made without the lock, so the ledger may be another one when it is filled: then once more. */
@@ -415,19 +415,19 @@ hl_status hl_tracer_find(uintptr_t address, uint32_t domain, hl_snapshot **found
         *found = NULL;
         hl_hooks_lock();
         hl_ledger *ledger = &hl_hooks_ledger;
-        uint32_t era = ledger->era;
+        uint32_t clear_count = ledger->clear_count;
         hl_site_id site = hl_tracer_is_tracing() ? hl_ledger_find(ledger, address, domain) : 0;
         bool shown = site != 0 && (hl_sites_at(&ledger->sites, site)->is & HL_SITE_HIDDEN) == 0;
-        hl_book *book = shown ? hl_book_hold(ledger->book) : NULL;
+        hl_names *names = shown ? hl_names_hold(ledger->names) : NULL;
         hl_hooks_unlock();
         if (!shown)
             return HL_OK;
-        hl_status status = hl_snapshot_new(book, 1, found);
-        hl_book_drop(book);
+        hl_status status = hl_snapshot_new(names, 1, found);
+        hl_names_drop(names);
         if (status != HL_OK)
             return status;
         hl_hooks_lock();
-        site = ledger->era == era ? hl_ledger_find(ledger, address, domain) : 0;
+        site = ledger->clear_count == clear_count ? hl_ledger_find(ledger, address, domain) : 0;
         status = site != 0 ? hl_ledger_fill_one(ledger, site, *found) : HL_FULL;
         hl_hooks_unlock();
         if (status == HL_OK)

@@ -3,9 +3,9 @@
  * There is one ledger a process, whatever the number of interpreters: allocators are process-wide too. The tracer owns
  * it and the hooks that feed it.
  *
- * Threading: hl_tracer_start_early, hl_tracer_visit and questions that are answered by one number (hl_tracer_is_tracing
- * and the like) may be called from any thread; the rest needs an attached thread state (the GIL of some interpreter).
- * Nothing here creates a Python object that stays or sets a Python exception.
+ * Threading: hl_tracer_start_before_main, hl_tracer_visit and questions that are answered by one number
+ * (hl_tracer_is_tracing and the like) may be called from any thread; the rest needs an attached thread state (the GIL
+ * of some interpreter). Nothing here creates a Python object that stays or sets a Python exception.
  */
 #ifndef HL_TRACER_H
 #define HL_TRACER_H
@@ -25,7 +25,7 @@ hl_status hl_tracer_start(hl_tracer_options options) HL_MUST_USE;
 /* The same before the interpreter has started; no thread state. What needs one is made up for by hl_tracer_adopt, which
  * the interpreter's start must call as soon as there is one, and which is a no-op at any other time. If the interpreter
  * has replaced the allocators meanwhile (PYTHONMALLOC, -X dev), tracing begins anew there. */
-hl_status hl_tracer_start_early(hl_tracer_options options) HL_MUST_USE;
+hl_status hl_tracer_start_before_main(hl_tracer_options options) HL_MUST_USE;
 void hl_tracer_adopt(void);
 /* Stop and forget every entry; no-op when stopped. Snapshots stay valid. */
 void hl_tracer_stop(void);
@@ -71,7 +71,7 @@ typedef struct {
     uint32_t interruptions; /* how often hl_tracer_see_to_hooks had to forget entries, since the last start */
     bool numbers;           /* as in the options of the last start */
     hl_tracer_bytes memory;
-} hl_tracer_facts;
+} hl_tracer_totals;
 
 /* The ledger at the moment asked for; the peak is the greatest traced memory since start, clear or reset_peak.
  * HL_STOPPED when not tracing. */
@@ -80,18 +80,18 @@ hl_status hl_tracer_snapshot(hl_moment moment, hl_snapshot **snapshot) HL_MUST_U
  * then the last to close stops it, unless hl_tracer_start was called meanwhile. *start is what is alive at the
  * opening. */
 hl_status hl_tracer_open_window(uint32_t nframe, hl_window **window, hl_snapshot **start,
-                                hl_tracer_facts *facts) HL_MUST_USE;
+                                hl_tracer_totals *totals) HL_MUST_USE;
 /* The peak among the facts is the window's. HL_STOPPED: the tracer was stopped since, and there are no answers. */
-hl_status hl_tracer_close_window(hl_window *window, hl_window_answers *answers, hl_tracer_facts *facts) HL_MUST_USE;
+hl_status hl_tracer_close_window(hl_window *window, hl_window_answers *answers, hl_tracer_totals *totals) HL_MUST_USE;
 /* For every window in the end, closed or not; stops the tracer where nobody else has asked for it. */
 void hl_tracer_free_window(hl_window *window);
 /* Several moments of the ledger, as it is at one instant: at most HL_MOMENTS of them. */
 hl_status hl_tracer_capture(const hl_moment *moments, size_t count, hl_snapshot **snapshots,
-                            hl_tracer_facts *facts) HL_MUST_USE;
+                            hl_tracer_totals *totals) HL_MUST_USE;
 /* Call `visitor` with the ledger and what there is to say of it, while its lock is held; answers what the visitor does,
  * or HL_STOPPED. Needs no thread state. In a signal handler it is HL_BUSY if the ledger is in use: the interrupted
  * thread may be the one that uses it. */
-typedef hl_status hl_tracer_visitor(hl_ledger *ledger, const hl_tracer_facts *facts, void *context);
+typedef hl_status hl_tracer_visitor(hl_ledger *ledger, const hl_tracer_totals *totals, void *context);
 hl_status hl_tracer_visit(bool in_signal_handler, hl_tracer_visitor *visitor, void *context) HL_MUST_USE;
 /* A snapshot of the one block at `address` under `domain`: *snapshot is NULL when it is not entered (or not
  * tracing). */

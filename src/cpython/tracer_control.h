@@ -29,6 +29,6 @@ void hl_tracer_finish(void);
 /* No-op when stopped. */
 void hl_tracer_stop_tracing(void);
 /* Under the ledger's lock; control is not needed. */
-void hl_tracer_get_facts(hl_tracer_facts *facts);
+void hl_tracer_get_facts(hl_tracer_totals *totals);
 
 #endif

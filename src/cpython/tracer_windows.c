@@ -13,7 +13,7 @@
 
 static hl_status new_answer(hl_snapshot **snapshot, size_t rows)
 {
-    return hl_snapshot_new(hl_hooks_ledger.book, rows, snapshot);
+    return hl_snapshot_new(hl_hooks_ledger.names, rows, snapshot);
 }
 
 static void drop_answer(hl_snapshot **snapshot)
@@ -51,7 +51,7 @@ hl_status hl_tracer_reset_peak(void)
     return status;
 }
 
-static hl_status try_to_open(size_t slack, hl_window **window, hl_snapshot **start, hl_tracer_facts *facts)
+static hl_status try_to_open(size_t slack, hl_window **window, hl_snapshot **start, hl_tracer_totals *totals)
 {
     hl_snapshot *stretch = NULL;
     *window = NULL;
@@ -69,7 +69,7 @@ static hl_status try_to_open(size_t slack, hl_window **window, hl_snapshot **sta
     if (status == HL_OK) {
         hl_hooks_lock();
         status = hl_window_open(&hl_hooks_ledger, *window, stretch, *start, room);
-        hl_tracer_get_facts(facts);
+        hl_tracer_get_facts(totals);
         hl_hooks_unlock();
     }
     drop_answer(&stretch);
@@ -87,7 +87,7 @@ static void stop_without_windows(void)
         hl_tracer_stop_tracing();
 }
 
-hl_status hl_tracer_open_window(uint32_t nframe, hl_window **window, hl_snapshot **start, hl_tracer_facts *facts)
+hl_status hl_tracer_open_window(uint32_t nframe, hl_window **window, hl_snapshot **start, hl_tracer_totals *totals)
 {
     hl_survey survey[HL_LAYER_DOMAINS];
     hl_domains_receive(!hl_tracer_is_tracing());
@@ -98,7 +98,7 @@ hl_status hl_tracer_open_window(uint32_t nframe, hl_window **window, hl_snapshot
     hl_status status = hl_tracer_see_to_tracing((hl_tracer_options){.nframe = nframe}, survey);
     if (status == HL_OK) {
         size_t slack = 256;
-        while ((status = try_to_open(slack, window, start, facts)) == HL_FULL)
+        while ((status = try_to_open(slack, window, start, totals)) == HL_FULL)
             slack *= 2;
         if (status != HL_OK)
             stop_without_windows();
@@ -108,7 +108,7 @@ hl_status hl_tracer_open_window(uint32_t nframe, hl_window **window, hl_snapshot
     return status;
 }
 
-static hl_status try_to_close(size_t slack, hl_window *window, hl_window_answers *answers, hl_tracer_facts *facts)
+static hl_status try_to_close(size_t slack, hl_window *window, hl_window_answers *answers, hl_tracer_totals *totals)
 {
     *answers = (hl_window_answers){0};
     if (!window->open)
@@ -124,11 +124,11 @@ static hl_status try_to_close(size_t slack, hl_window *window, hl_window_answers
     if (status == HL_OK) {
         hl_hooks_lock();
         status = hl_window_close(&hl_hooks_ledger, window, answers, room);
-        hl_tracer_get_facts(facts);
+        hl_tracer_get_facts(totals);
         hl_hooks_unlock();
     }
     if (status == HL_OK) {
-        facts->peak = answers->peak->bytes;
+        totals->peak = answers->peak->bytes;
     } else {
         drop_answer(&answers->peak);
         drop_answer(&answers->allocated);
@@ -137,11 +137,11 @@ static hl_status try_to_close(size_t slack, hl_window *window, hl_window_answers
     return status;
 }
 
-hl_status hl_tracer_close_window(hl_window *window, hl_window_answers *answers, hl_tracer_facts *facts)
+hl_status hl_tracer_close_window(hl_window *window, hl_window_answers *answers, hl_tracer_totals *totals)
 {
     hl_status status;
     hl_tracer_take_control();
-    for (size_t slack = 256; (status = try_to_close(slack, window, answers, facts)) == HL_FULL; slack *= 2)
+    for (size_t slack = 256; (status = try_to_close(slack, window, answers, totals)) == HL_FULL; slack *= 2)
         ;
     hl_tracer_give_control();
     return status;

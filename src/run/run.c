@@ -14,7 +14,7 @@
 #include "../core/hlsnap.h"
 #include "../core/save.h"
 #include "../cpython/hooks.h"
-#include "early.h"
+#include "lifecycle.h"
 
 hl_run_options hl_run_given;
 pid_t hl_run_owner;
@@ -39,10 +39,10 @@ static bool speaks(void)
     return hl_run_owner == hl_run_given.root && !hl_run_given.quiet && !atomic_load(&summed_up);
 }
 
-static hl_status make_file(const hl_rows *rows, size_t count, const hl_tracer_facts *facts, content *made)
+static hl_status make_file(const hl_rows *rows, size_t count, const hl_tracer_totals *totals, content *made)
 {
     hl_hlsnap_section section = {.kind = {'M', 'E', 'T', 'A'}};
-    uint8_t *metadata = hl_run_metadata(&rows[0], facts, made->process, &section.length);
+    uint8_t *metadata = hl_run_metadata(&rows[0], totals, made->process, &section.length);
     section.bytes = metadata;
     hl_status status = metadata != NULL ? hl_hlsnap_write_rows(rows, count, &section, 1, &made->file) : HL_NO_MEMORY;
     hl_os_free(metadata);
@@ -51,7 +51,7 @@ static hl_status make_file(const hl_rows *rows, size_t count, const hl_tracer_fa
 
 /* A visitor of the ledger: make the file's content. Where there is no memory for both moments, there may be for the
  * peak alone. A process that is ending has no more use for caches, whose memory is then as good for writing. */
-static hl_status make_content(hl_ledger *ledger, const hl_tracer_facts *facts, void *context)
+static hl_status make_content(hl_ledger *ledger, const hl_tracer_totals *totals, void *context)
 {
     content *made = context;
     hl_rows rows[2];
@@ -64,9 +64,9 @@ static hl_status make_content(hl_ledger *ledger, const hl_tracer_facts *facts, v
         rows[count++] = hl_rows_of_ledger(ledger, HL_LIVE);
     if (hl_run_given.peak)
         rows[count++] = hl_rows_of_ledger(ledger, HL_PEAK);
-    hl_status status = make_file(rows, count, facts, made);
+    hl_status status = make_file(rows, count, totals, made);
     if (status != HL_OK && count == 2)
-        status = make_file(rows + 1, 1, facts, made);
+        status = make_file(rows + 1, 1, totals, made);
     made->no_memory = status != HL_OK;
     own_lines_known = made->is_last && speaks() && hl_run_find_lines(&rows[count - 1], &own_lines);
     return HL_OK;
@@ -374,19 +374,19 @@ static void leave_environment(void)
 
 void hl_run_begin(void)
 {
-    static const hl_early_events events = {hl_tracer_adopt,    imports_work,      leave, write_before_exec, forget_exec,
-                                           hl_run_handler_set, hl_run_catch_again};
+    static const hl_lifecycle_events events = {
+        hl_tracer_adopt, imports_work, leave, write_before_exec, forget_exec, hl_run_handler_set, hl_run_catch_again};
     const char *text = getenv(HL_RUN_VARIABLE);
     if (text == NULL || !read_options(text))
         return;
     if (hl_run_given.alone)
         leave_environment();
     hl_run_remember(NULL);
-    if (hl_tracer_start_early((hl_tracer_options){.nframe = hl_run_given.frames, .numbers = hl_run_given.numbers}) !=
-        HL_OK)
+    if (hl_tracer_start_before_main(
+            (hl_tracer_options){.nframe = hl_run_given.frames, .numbers = hl_run_given.numbers}) != HL_OK)
         return;
     hl_run_owner = getpid();
     keep_reserve();
     (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-    hl_early_watch(&events);
+    hl_lifecycle_watch(&events);
 }

@@ -26,7 +26,7 @@
 #include "../core/hlsnap_bytes.h"
 #include "../core/rows.h"
 #include "../cpython/tracer.h"
-#include "process_facts.h"
+#include "process_memory.h"
 
 typedef struct {
     uint32_t frames;
@@ -103,7 +103,7 @@ void hl_run_remember(const char *executable);
 const char *hl_run_executable(void);
 /* What is in a file besides the snapshots: the payload of META, to be freed with hl_os_free. NULL: no memory.
  * Async-signal-safe. */
-uint8_t *hl_run_metadata(const hl_rows *first, const hl_tracer_facts *facts, const hl_run_process *process,
+uint8_t *hl_run_metadata(const hl_rows *first, const hl_tracer_totals *totals, const hl_run_process *process,
                          size_t *length);
 /* Write to stderr, up to a NULL, if it is what it was when hl_run_remember was called. Async-signal-safe, as is the
  * next. */

@@ -90,12 +90,12 @@ static kind find_kinds(const hl_rows *rows, uint8_t *kinds)
     kind best = STANDARD;
     size_t at = 0;
     for (hl_row row; hl_rows_next(rows, &at, &row);) {
-        const hl_stack *stack = hl_book_get_stack(rows->book, row.stack);
+        const hl_stack *stack = hl_names_get_stack(rows->names, row.stack);
         for (uint32_t i = 0; i < stack->depth; i++) {
             hl_location_id id = stack->locations[i];
             if (kinds[id] != NOT_KNOWN)
                 continue;
-            const hl_string *file = hl_book_get_string(rows->book, hl_book_get_location(rows->book, id)->file);
+            const hl_string *file = hl_names_get_string(rows->names, hl_names_get_location(rows->names, id)->file);
             kinds[id] = (uint8_t)kind_of((text){file->bytes, file->length}, folder_of(executable));
             best = kinds[id] > best ? kinds[id] : best;
         }
@@ -105,13 +105,13 @@ static kind find_kinds(const hl_rows *rows, uint8_t *kinds)
 
 /* The line that a stack's memory is charged to; 0: none; IN_IMPORTS: the imports. */
 #define IN_IMPORTS UINT32_MAX
-static hl_location_id find_line(const hl_book *book, hl_stack_id id, const uint8_t *kinds, kind least)
+static hl_location_id find_line(const hl_names *names, hl_stack_id id, const uint8_t *kinds, kind least)
 {
-    const hl_stack *stack = hl_book_get_stack(book, id);
+    const hl_stack *stack = hl_names_get_stack(names, id);
     for (uint32_t i = 0; i < stack->depth; i++) {
         hl_location_id location = stack->locations[i];
         if (kinds[location] >= least)
-            return hl_book_get_location(book, location)->line_id;
+            return hl_names_get_location(names, location)->line_id;
         if (kinds[location] == IMPORTS)
             return IN_IMPORTS;
     }
@@ -122,7 +122,7 @@ static void add_up(const hl_rows *rows, const uint8_t *kinds, kind best, uint64_
 {
     size_t at = 0;
     for (hl_row row; hl_rows_next(rows, &at, &row);) {
-        hl_location_id line = find_line(rows->book, row.stack, kinds, best);
+        hl_location_id line = find_line(rows->names, row.stack, kinds, best);
         *(line == IN_IMPORTS ? &lines->imports : &sums[line]) += row.size * row.live;
         lines->bytes += row.size * row.live;
     }
@@ -142,10 +142,10 @@ static void find_largest(const uint64_t *sums, uint32_t count, hl_location_id la
     }
 }
 
-static void describe(const hl_book *book, hl_location_id id, uint64_t bytes, hl_run_line *line)
+static void describe(const hl_names *names, hl_location_id id, uint64_t bytes, hl_run_line *line)
 {
-    const hl_location *location = hl_book_get_location(book, id);
-    const hl_string *file = hl_book_get_string(book, location->file);
+    const hl_location *location = hl_names_get_location(names, id);
+    const hl_string *file = hl_names_get_string(names, location->file);
     size_t length = file->length < sizeof line->file ? file->length : sizeof line->file - 1;
     line->bytes = bytes;
     line->number = location->line;
@@ -155,7 +155,7 @@ static void describe(const hl_book *book, hl_location_id id, uint64_t bytes, hl_
 
 bool hl_run_find_lines(const hl_rows *rows, hl_run_lines *lines)
 {
-    uint32_t count = rows->book->locations.used;
+    uint32_t count = rows->names->locations.used;
     uint8_t *kinds = hl_os_alloc((size_t)count + 1, 1);
     uint64_t *sums = hl_os_alloc((size_t)count + 1, sizeof *sums);
     hl_location_id largest[HL_RUN_LINES] = {0};
@@ -170,7 +170,7 @@ bool hl_run_find_lines(const hl_rows *rows, hl_run_lines *lines)
     for (size_t i = 0; i < HL_RUN_LINES; i++) {
         lines->largest[i].bytes = 0;
         if (largest[i] != 0)
-            describe(rows->book, largest[i], sums[largest[i]], &lines->largest[i]);
+            describe(rows->names, largest[i], sums[largest[i]], &lines->largest[i]);
     }
     hl_os_free(sums);
     hl_os_free(kinds);

@@ -62,10 +62,10 @@ const char *hl_run_executable(void)
     return known_executable;
 }
 
-uint8_t *hl_run_metadata(const hl_rows *first, const hl_tracer_facts *facts, const hl_run_process *process,
+uint8_t *hl_run_metadata(const hl_rows *first, const hl_tracer_totals *totals, const hl_run_process *process,
                          size_t *length)
 {
-    const hl_tracer_bytes *tables = &facts->memory;
+    const hl_tracer_bytes *tables = &totals->memory;
     struct utsname system;
     struct timespec now;
     hl_hlsnap_buffer to = {0};
@@ -86,10 +86,10 @@ uint8_t *hl_run_metadata(const hl_rows *first, const hl_tracer_facts *facts, con
     hl_plain_word(&to, "numbers");
     hl_plain_bool(&to, hl_run_given.numbers);
     put_text(&to, "moment", hl_moment_names[first->moment]);
-    put_int(&to, "traced", (int64_t)facts->traced);
-    put_int(&to, "peak", (int64_t)facts->peak);
-    put_int(&to, "lost_records", (int64_t)facts->lost);
-    put_int(&to, "interruptions", facts->interruptions);
+    put_int(&to, "traced", (int64_t)totals->traced);
+    put_int(&to, "peak", (int64_t)totals->peak);
+    put_int(&to, "lost_records", (int64_t)totals->lost);
+    put_int(&to, "interruptions", totals->interruptions);
     hl_plain_word(&to, "rss");
     if (process->rss_known)
         hl_plain_int(&to, (int64_t)process->rss);
@@ -108,8 +108,8 @@ uint8_t *hl_run_metadata(const hl_rows *first, const hl_tracer_facts *facts, con
 
 /* --- words --- */
 
-/* As hl_run_append, for a terminal: no line end and nothing else that commands it, unless it ends the text. In a book,
- * bytes that are no UTF-8 are lone surrogates, which have three bytes. */
+/* As hl_run_append, for a terminal: no line end and nothing else that commands it, unless it ends the text. In a name
+ * table, bytes that are no UTF-8 are lone surrogates, which have three bytes. */
 static char *append_shown(char *at, const char *end, const char *text)
 {
     static const char hex[] = "0123456789abcdef";

@@ -88,7 +88,7 @@ static hl_status add_content(hl_merge *merge, const uint8_t *bytes, size_t lengt
 {
     hl_hlsnap_content content;
     hl_hlsnap_error error;
-    hl_status status = hl_hlsnap_read_into(hl_merge_book(merge), moment, bytes, length, &content, &error);
+    hl_status status = hl_hlsnap_read_into(hl_merge_names(merge), moment, bytes, length, &content, &error);
     if (status != HL_OK)
         return status;
     for (size_t i = 0; i < content.snapshot_count; i++) {
@@ -115,17 +115,17 @@ static void add_file(summary *all, int file, size_t length)
 /* The file whose name is `path`. */
 static void look_at_file(summary *all)
 {
-    struct stat facts;
+    struct stat info;
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    pid_t process = file >= 0 && fstat(file, &facts) == 0 ? process_of(all, file) : 0;
+    pid_t process = file >= 0 && fstat(file, &info) == 0 ? process_of(all, file) : 0;
     bool is_end = process != 0 && hl_run_file_name(all->options, process, "", other) && strcmp(path, other) == 0;
     if (process != 0 && all->merge == NULL) {
         count_process(all, process);
         all->files++;
         all->ends += is_end;
-        all->bytes += is_end ? (uint64_t)facts.st_size : 0;
+        all->bytes += is_end ? (uint64_t)info.st_size : 0;
     } else if (is_end && all->status == HL_OK) {
-        add_file(all, file, (size_t)facts.st_size);
+        add_file(all, file, (size_t)info.st_size);
     }
     if (file >= 0)
         (void)close(file);

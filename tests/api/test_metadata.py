@@ -116,12 +116,12 @@ def test_what_is_saved(tmp_path):
 
 ARENAS = """
     import sys, heapledger
-    from heapledger._ledger import _process_facts
+    from heapledger._ledger import _process_memory
     if sys.argv[1] == "traced":
         heapledger.start()
-    before = _process_facts()[0]
+    before = _process_memory()[0]
     kept = [object() for _ in range(1_000_000)]
-    after = _process_facts()[0]
+    after = _process_memory()[0]
     if before is None:
         print("unknown")
     else:
@@ -149,17 +149,17 @@ def test_arenas_are_not_asked_for_where_others_run():
     run(
         """
         import heapledger
-        from heapledger._ledger import _process_facts
+        from heapledger._ledger import _process_memory
         try:
             import _interpreters as interpreters
         except ImportError:
             import _xxsubinterpreters as interpreters
         heapledger.start()
-        assert _process_facts()[0] is not None
+        assert _process_memory()[0] is not None
         other = interpreters.create()
-        assert _process_facts()[0] is None
+        assert _process_memory()[0] is None
         interpreters.destroy(other)
-        assert _process_facts()[0] is not None
+        assert _process_memory()[0] is not None
         """
     )
 
@@ -243,7 +243,7 @@ def test_a_forked_child_saves_its_parent_s_snapshot(tmp_path):
 
 
 def test_taking_stays_cheap():
-    """A snapshot of 10,000 sites takes less than a millisecond, the facts included."""
+    """A snapshot of 10,000 sites takes less than a millisecond, the metadata included."""
     lines = "\n".join(f"x{n} = bytes({n % 997 + 20})" for n in range(10_000))
     code = compile(lines, "many", "exec")
     heapledger.start(1)

@@ -418,7 +418,7 @@ def test_file_errors(tmp_path):
 
 
 def test_snapshots_outlive_the_ledger():
-    """Names live in the ledger's book: a snapshot keeps what it needs of it after stop, clear and new rounds."""
+    """Names live in the ledger's name table: a snapshot keeps what it needs of it after stop, clear and new rounds."""
     first, theirs, kept = native(5, 12)
     before = [flat_all(theirs.statistics(key_type)) for key_type in KEY_TYPES]
     del kept

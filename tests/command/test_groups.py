@@ -3,7 +3,7 @@
 import heapledger
 import pytest
 import stored
-from heapledger._ledger import _greatest, _split, _sum_by
+from heapledger._ledger import _split, _sum_by, _top_statistics
 
 
 def model(snapshot, key, frames):
@@ -74,22 +74,22 @@ def test_the_greatest_are_the_first_of_all(key_type):
     for one in (old, new, pickled):
         every = one.statistics(key_type)
         for limit in (0, 1, 3, len(every), len(every) + 1):
-            assert _greatest(one, None, key_type, limit) == (every[:limit], len(every))
+            assert _top_statistics(one, None, key_type, limit) == (every[:limit], len(every))
     for before, after in ((old, new), (new, old), (pickled, new), (new, pickled), (new, new)):
         changed = [one for one in after.compare_to(before, key_type) if one.size_diff or one.count_diff]
         for limit in (0, 1, 3, len(changed), len(changed) + 1):
-            assert _greatest(after, before, key_type, limit) == (changed[:limit], len(changed))
+            assert _top_statistics(after, before, key_type, limit) == (changed[:limit], len(changed))
 
 
 def test_what_has_no_greatest():
     snapshot = heapledger.Snapshot.load(stored.GOLDEN / "new.hlsnap")
     for wrong in ((None, None, "lineno", 1), (snapshot, 1, "lineno", 1), (snapshot, None, None, 1)):
         with pytest.raises(TypeError):
-            _greatest(*wrong)
+            _top_statistics(*wrong)
     with pytest.raises(ValueError, match="unknown key_type: 'line'"):
-        _greatest(snapshot, None, "line", 1)
-    assert _greatest(heapledger.Snapshot([], 1), None, "lineno", 1) == ([], 0)
-    assert _greatest(snapshot, None, "lineno", -1)[0] == []
+        _top_statistics(snapshot, None, "line", 1)
+    assert _top_statistics(heapledger.Snapshot([], 1), None, "lineno", 1) == ([], 0)
+    assert _top_statistics(snapshot, None, "lineno", -1)[0] == []
 
 
 # --- parts ---

@@ -110,7 +110,7 @@ static inline void compare_snapshot(history *h, bool peak)
     const model_block *blocks = peak ? h->peak_blocks : h->blocks;
     hl_snapshot *snapshot;
     size_t room = hl_ledger_rows(&h->ledger);
-    if (hl_snapshot_new(h->ledger.book, room, &snapshot) != HL_OK)
+    if (hl_snapshot_new(h->ledger.names, room, &snapshot) != HL_OK)
         return;
     if (hl_ledger_fill(&h->ledger, peak ? HL_PEAK : HL_LIVE, snapshot, room) != HL_OK) {
         hl_snapshot_drop(snapshot);
@@ -127,7 +127,7 @@ static inline void compare_snapshot(history *h, bool peak)
     CHECK_EQUAL(snapshot->blocks, entered);
     for (size_t i = 0; i < snapshot->row_count; i++) {
         const hl_row *row = &snapshot->rows[i];
-        per_line[stack_of(snapshot->book, row->stack)] += row->live * (row->size * 3 + 1);
+        per_line[stack_of(snapshot->names, row->stack)] += row->live * (row->size * 3 + 1);
     }
     for (int i = 0; i < STACKS; i++)
         CHECK_EQUAL(per_line[i], per_stack[i]);

@@ -34,26 +34,26 @@ static inline void append(text *to, const void *bytes, size_t length)
     to->length += length;
 }
 
-static inline void append_string(text *to, const hl_book *book, hl_string_id id)
+static inline void append_string(text *to, const hl_names *names, hl_string_id id)
 {
     static const hl_string none = {.length = UINT32_MAX};
-    const hl_string *string = id != 0 ? hl_book_get_string(book, id) : &none;
+    const hl_string *string = id != 0 ? hl_names_get_string(names, id) : &none;
     append(to, &string->length, sizeof string->length);
     if (id != 0)
         append(to, string->bytes, string->length);
 }
 
-/* Domain, size and stack, independent of the book. */
-static inline text key_of(const hl_book *book, const hl_row *row)
+/* Domain, size and stack, independent of the name table. */
+static inline text key_of(const hl_names *names, const hl_row *row)
 {
     text key = {0};
-    const hl_stack *stack = hl_book_get_stack(book, row->stack);
+    const hl_stack *stack = hl_names_get_stack(names, row->stack);
     append(&key, &row->domain, sizeof row->domain);
     append(&key, &row->size, sizeof row->size);
     for (uint32_t i = 0; i < stack->depth; i++) {
-        const hl_location *location = hl_book_get_location(book, stack->locations[i]);
-        append_string(&key, book, location->file);
-        append_string(&key, book, location->name);
+        const hl_location *location = hl_names_get_location(names, stack->locations[i]);
+        append_string(&key, names, location->file);
+        append_string(&key, names, location->name);
         append(&key, &location->line, sizeof location->line);
     }
     return key;
@@ -95,7 +95,7 @@ static inline model model_of(hl_snapshot *const *snapshots, size_t count, bool a
         made.records = realloc(made.records, (made.count + from->row_count + 1) * sizeof *made.records);
         for (size_t j = 0; j < from->row_count; j++) {
             const hl_row *row = &from->rows[j];
-            text key = key_of(from->book, row);
+            text key = key_of(from->names, row);
             bool inherited = row->origin + 1u < from->origins.count;
             made.records[made.count++] = (record){
                 .key = key.bytes,

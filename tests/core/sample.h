@@ -1,4 +1,4 @@
-/* sample.h: books and snapshots made up for tests of the analysis. */
+/* sample.h: name tables and snapshots made up for tests of the analysis. */
 #ifndef HL_SAMPLE_H
 #define HL_SAMPLE_H
 
@@ -16,23 +16,23 @@ static inline void sample_must(hl_status status)
     }
 }
 
-static inline hl_book *sample_book(bool stable)
+static inline hl_names *sample_names(bool stable)
 {
-    hl_book *book;
-    sample_must(hl_book_new(stable, &book));
-    return book;
+    hl_names *names;
+    sample_must(hl_names_new(stable, &names));
+    return names;
 }
 
-static inline hl_location_id sample_location(hl_book *book, const char *file, size_t length, uint32_t line,
+static inline hl_location_id sample_location(hl_names *names, const char *file, size_t length, uint32_t line,
                                              const char *name)
 {
     hl_string_id file_id, name_id;
     hl_location_id id;
-    sample_must(hl_book_string(book, file, length, &file_id));
-    sample_must(hl_book_string(book, name, strlen(name), &name_id));
-    sample_must(hl_book_location(book, file_id, line, name_id, &id));
-    hl_book_release_string(book, file_id);
-    hl_book_release_string(book, name_id);
+    sample_must(hl_names_string(names, file, length, &file_id));
+    sample_must(hl_names_string(names, name, strlen(name), &name_id));
+    sample_must(hl_names_location(names, file_id, line, name_id, &id));
+    hl_names_release_string(names, file_id);
+    hl_names_release_string(names, name_id);
     return id;
 }
 
@@ -60,33 +60,33 @@ static const sample_name sample_files[] = {SAMPLE_NAME("/lib/json/decoder.py"),
 enum { SAMPLE_FILES = sizeof sample_files / sizeof *sample_files };
 
 /* Few lines and functions, so that lines meet again under another function, and stacks under other lines. */
-static inline hl_location_id sample_any_location(hl_book *book, uint64_t *seed)
+static inline hl_location_id sample_any_location(hl_names *names, uint64_t *seed)
 {
-    static const char *const names[] = {"f", "g", "<module>"};
+    static const char *const functions[] = {"f", "g", "<module>"};
     const sample_name *file = &sample_files[check_below(seed, SAMPLE_FILES)];
-    return sample_location(book, file->bytes, file->length, check_below(seed, 4), names[check_below(seed, 3)]);
+    return sample_location(names, file->bytes, file->length, check_below(seed, 4), functions[check_below(seed, 3)]);
 }
 
 /* `rows` rows with stacks of 1 to `deepest` frames, a few dead ones and a few without frames among them. `variety`
  * bounds sizes and counts: 1 makes every comparison go down to the tracebacks. */
-static inline hl_snapshot *sample_snapshot(hl_book *book, size_t rows, uint32_t deepest, uint32_t variety,
+static inline hl_snapshot *sample_snapshot(hl_names *names, size_t rows, uint32_t deepest, uint32_t variety,
                                            uint64_t *seed)
 {
     hl_snapshot *snapshot;
-    sample_must(hl_snapshot_new(book, rows, &snapshot));
+    sample_must(hl_snapshot_new(names, rows, &snapshot));
     hl_location_id *locations = malloc(deepest * sizeof *locations);
     for (size_t i = 0; i < rows; i++) {
         uint32_t depth = check_below(seed, 40) == 0 ? 0 : 1 + check_below(seed, deepest);
         for (uint32_t j = 0; j < depth; j++)
-            locations[j] = sample_any_location(book, seed);
+            locations[j] = sample_any_location(names, seed);
         hl_row *row = &snapshot->rows[i];
         row->size = check_below(seed, variety);
         row->live = check_below(seed, 10) == 0 ? 0 : 1 + check_below(seed, variety);
         row->allocated = row->live + 1;
         row->domain = check_below(seed, 3);
-        sample_must(hl_book_stack(book, locations, depth, depth, &row->stack));
+        sample_must(hl_names_stack(names, locations, depth, depth, &row->stack));
         for (uint32_t j = 0; j < depth; j++)
-            hl_book_release_location(book, locations[j]);
+            hl_names_release_location(names, locations[j]);
     }
     free(locations);
     hl_snapshot_seal(snapshot, rows);

@@ -9,8 +9,9 @@ enum { STACKS = 40, NFRAME = 4, PLACES = 16 };
 
 static inline hl_key key_of(const hl_location_id *locations, uint32_t depth, uint64_t size, uint32_t domain)
 {
-    static uint64_t version;
-    hl_key key = {.locations = locations, .depth = depth, .domain = domain, .size = size, .version = ++version};
+    static uint64_t stack_version;
+    hl_key key = {
+        .locations = locations, .depth = depth, .domain = domain, .size = size, .stack_version = ++stack_version};
     for (uint32_t i = depth; i > 0; i--)
         key.stack_hash = key.stack_hash * HL_STACK_BASE + locations[i - 1];
     return key;
@@ -26,10 +27,10 @@ static inline hl_site_id site_of(hl_ledger *ledger, uint32_t stack, uint64_t siz
         char file[16];
         hl_string_id file_id;
         int length = snprintf(file, sizeof file, "file%u.py", (stack + made) % PLACES);
-        if (hl_book_string(ledger->book, file, (size_t)length, &file_id) != HL_OK)
+        if (hl_names_string(ledger->names, file, (size_t)length, &file_id) != HL_OK)
             break;
-        hl_status status = hl_book_location(ledger->book, file_id, stack + 1, 0, &locations[made]);
-        hl_book_release_string(ledger->book, file_id);
+        hl_status status = hl_names_location(ledger->names, file_id, stack + 1, 0, &locations[made]);
+        hl_names_release_string(ledger->names, file_id);
         if (status != HL_OK)
             break;
     }
@@ -40,15 +41,15 @@ static inline hl_site_id site_of(hl_ledger *ledger, uint32_t stack, uint64_t siz
             site = hl_ledger_site(ledger, &key);
     }
     while (made > 0)
-        hl_book_release_location(ledger->book, locations[--made]);
+        hl_names_release_location(ledger->names, locations[--made]);
     return site;
 }
 
 /* Which of the stacks it is. */
-static inline uint32_t stack_of(const hl_book *book, hl_stack_id id)
+static inline uint32_t stack_of(const hl_names *names, hl_stack_id id)
 {
-    const hl_stack *stack = hl_book_get_stack(book, id);
-    return hl_book_get_location(book, stack->locations[0])->line - 1;
+    const hl_stack *stack = hl_names_get_stack(names, id);
+    return hl_names_get_location(names, stack->locations[0])->line - 1;
 }
 
 /* A block comes and goes by the short way wherever that is open, as in the hooks. */

@@ -35,8 +35,8 @@ static void random_filters(void)
 {
     uint64_t seed = 1;
     for (int round = 0; round < 40; round++) {
-        hl_book *book = sample_book(round % 2 == 0);
-        hl_snapshot *snapshot = sample_snapshot(book, check_below(&seed, 200), 1 + check_below(&seed, 6), 20, &seed);
+        hl_names *names = sample_names(round % 2 == 0);
+        hl_snapshot *snapshot = sample_snapshot(names, check_below(&seed, 200), 1 + check_below(&seed, 6), 20, &seed);
         snapshot->nframe = 7;
         for (int i = 0; i < 25; i++) {
             hl_filter filters[6];
@@ -46,15 +46,15 @@ static void random_filters(void)
             check_filtered(snapshot, filters, count);
         }
         hl_snapshot_drop(snapshot);
-        hl_book_drop(book);
+        hl_names_drop(names);
     }
 }
 
 static void no_filter_copies(void)
 {
     uint64_t seed = 2;
-    hl_book *book = sample_book(false);
-    hl_snapshot *snapshot = sample_snapshot(book, 30, 3, 20, &seed), *copy, *empty, *emptier;
+    hl_names *names = sample_names(false);
+    hl_snapshot *snapshot = sample_snapshot(names, 30, 3, 20, &seed), *copy, *empty, *emptier;
     CHECK_OR_RETURN(hl_filter_snapshot(snapshot, NULL, 0, &copy) == HL_OK);
     CHECK_EQUAL(copy->row_count, 30);
     CHECK(copy->rows != snapshot->rows && memcmp(copy->rows, snapshot->rows, 30 * sizeof *copy->rows) == 0);
@@ -67,39 +67,39 @@ static void no_filter_copies(void)
     hl_snapshot_drop(copy);
     hl_snapshot_drop(empty);
     hl_snapshot_drop(snapshot);
-    hl_book_drop(book);
+    hl_names_drop(names);
 }
 
-/* What a filtered snapshot names outlives both the source and the sites in the book. */
+/* What a filtered snapshot names outlives both the source and the sites in the name table. */
 static void keeps_what_it_names(void)
 {
     uint64_t seed = 3;
-    hl_book *book = sample_book(true);
-    hl_snapshot *snapshot = sample_snapshot(book, 100, 4, 20, &seed), *filtered;
-    snapshot->pin = hl_book_pin(book);
+    hl_names *names = sample_names(true);
+    hl_snapshot *snapshot = sample_snapshot(names, 100, 4, 20, &seed), *filtered;
+    snapshot->pin = hl_names_pin(names);
     CHECK_OR_RETURN(snapshot->pin != 0);
     hl_filter python = pattern_filter(true, "*.py");
     CHECK_OR_RETURN(hl_filter_snapshot(snapshot, &python, 1, &filtered) == HL_OK);
     CHECK(filtered->row_count > 0);
     for (size_t i = 0; i < snapshot->row_count; i++)
-        hl_book_release_stack(book, snapshot->rows[i].stack);
+        hl_names_release_stack(names, snapshot->rows[i].stack);
     hl_snapshot_drop(snapshot);
-    hl_book_sweep(book, 200);
+    hl_names_sweep(names, 200);
     for (size_t i = 0; i < filtered->row_count; i++)
-        CHECK(lets_pass(book, &python, &filtered->rows[i]));
+        CHECK(lets_pass(names, &python, &filtered->rows[i]));
     hl_snapshot_drop(filtered);
-    hl_book_sweep(book, 200);
-    CHECK_EQUAL(book->stacks.count, 0);
-    CHECK_EQUAL(book->strings.count, 0);
-    hl_book_drop(book);
+    hl_names_sweep(names, 200);
+    CHECK_EQUAL(names->stacks.count, 0);
+    CHECK_EQUAL(names->strings.count, 0);
+    hl_names_drop(names);
 }
 
 static void failures_leak_nothing(void)
 {
     uint64_t seed = 4;
-    hl_book *book = sample_book(true);
-    hl_snapshot *snapshot = sample_snapshot(book, 50, 4, 3, &seed);
-    snapshot->pin = hl_book_pin(book);
+    hl_names *names = sample_names(true);
+    hl_snapshot *snapshot = sample_snapshot(names, 50, 4, 3, &seed);
+    snapshot->pin = hl_names_pin(names);
     hl_filter filters[] = {pattern_filter(true, "*.py"), pattern_filter(false, "a*")};
     hl_status status = HL_NO_MEMORY;
     for (size_t n = 1; status != HL_OK; n++) {
@@ -114,7 +114,7 @@ static void failures_leak_nothing(void)
             hl_snapshot_drop(filtered);
     }
     hl_snapshot_drop(snapshot);
-    hl_book_drop(book);
+    hl_names_drop(names);
 }
 
 /* So many rows have pages of their own, of which the last is not full. */
@@ -122,10 +122,10 @@ static void many_rows(void)
 {
     enum { ROWS = 200001 };
     uint64_t seed = 5;
-    hl_book *book = sample_book(false);
-    hl_snapshot *few = sample_snapshot(book, 300, 4, 20, &seed), *many;
+    hl_names *names = sample_names(false);
+    hl_snapshot *few = sample_snapshot(names, 300, 4, 20, &seed), *many;
     size_t before = hl_snapshot_memory();
-    CHECK_OR_RETURN(hl_snapshot_new(book, ROWS, &many) == HL_OK);
+    CHECK_OR_RETURN(hl_snapshot_new(names, ROWS, &many) == HL_OK);
     CHECK(many->rows[0].live == 0 && many->rows[ROWS - 1].live == 0);
     for (size_t i = 0; i < ROWS; i++)
         many->rows[i] = few->rows[i % few->row_count];
@@ -138,7 +138,7 @@ static void many_rows(void)
     hl_snapshot_drop(many);
     CHECK_EQUAL(hl_snapshot_memory(), before);
     hl_snapshot_drop(few);
-    hl_book_drop(book);
+    hl_names_drop(names);
 }
 
 CHECK_MAIN(TEST(random_filters), TEST(no_filter_copies), TEST(keeps_what_it_names), TEST(failures_leak_nothing),

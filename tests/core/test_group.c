@@ -27,37 +27,37 @@ typedef struct {
     size_t count;
 } model;
 
-static frame frame_of(const hl_book *book, hl_location_id id, bool with_line)
+static frame frame_of(const hl_names *names, hl_location_id id, bool with_line)
 {
-    const hl_location *location = hl_book_get_location(book, id);
-    const hl_string *file = hl_book_get_string(book, location->file);
+    const hl_location *location = hl_names_get_location(names, id);
+    const hl_string *file = hl_names_get_string(names, location->file);
     return (frame){file->bytes, file->length, with_line ? location->line : 0};
 }
 
-static traceback traceback_of_frame(const hl_book *book, hl_location_id id, bool with_line)
+static traceback traceback_of_frame(const hl_names *names, hl_location_id id, bool with_line)
 {
     traceback made = {malloc(sizeof *made.frames), 1};
-    made.frames[0] = frame_of(book, id, with_line);
+    made.frames[0] = frame_of(names, id, with_line);
     return made;
 }
 
-static traceback traceback_of_stack(const hl_book *book, hl_stack_id id)
+static traceback traceback_of_stack(const hl_names *names, hl_stack_id id)
 {
-    const hl_stack *stack = hl_book_get_stack(book, id);
+    const hl_stack *stack = hl_names_get_stack(names, id);
     traceback made = {malloc(stack->depth * sizeof *made.frames), stack->depth};
     for (uint32_t i = 0; i < stack->depth; i++)
-        made.frames[stack->depth - 1 - i] = frame_of(book, stack->locations[i], true);
+        made.frames[stack->depth - 1 - i] = frame_of(names, stack->locations[i], true);
     return made;
 }
 
 /* What a key of the engine's answer is about. */
-static traceback traceback_of_key(const hl_book *book, hl_key_type key_type, uint32_t key)
+static traceback traceback_of_key(const hl_names *names, hl_key_type key_type, uint32_t key)
 {
     if (key_type == HL_BY_STACK)
-        return traceback_of_stack(book, key);
+        return traceback_of_stack(names, key);
     if (key_type == HL_BY_LINE)
-        return traceback_of_frame(book, key, true);
-    const hl_string *file = hl_book_get_string(book, key);
+        return traceback_of_frame(names, key, true);
+    const hl_string *file = hl_names_get_string(names, key);
     traceback made = {malloc(sizeof *made.frames), 1};
     made.frames[0] = (frame){file->bytes, file->length, 0};
     return made;
@@ -124,15 +124,15 @@ static void model_add_rows(model *to, const hl_snapshot *snapshot, hl_key_type k
 {
     for (size_t i = 0; i < snapshot->row_count; i++) {
         const hl_row *row = &snapshot->rows[i];
-        const hl_stack *stack = hl_book_get_stack(snapshot->book, row->stack);
+        const hl_stack *stack = hl_names_get_stack(snapshot->names, row->stack);
         if (row->live == 0 || stack->depth == 0)
             continue;
         if (key_type == HL_BY_STACK) {
-            model_add(to, traceback_of_stack(snapshot->book, row->stack), old, row);
+            model_add(to, traceback_of_stack(snapshot->names, row->stack), old, row);
             continue;
         }
         for (uint32_t j = 0; j < (cumulative ? stack->depth : 1); j++)
-            model_add(to, traceback_of_frame(snapshot->book, stack->locations[j], key_type == HL_BY_LINE), old, row);
+            model_add(to, traceback_of_frame(snapshot->names, stack->locations[j], key_type == HL_BY_LINE), old, row);
     }
 }
 
@@ -149,9 +149,9 @@ static const struct {
 } ways[] = {{HL_BY_FILE, false}, {HL_BY_FILE, true}, {HL_BY_LINE, false}, {HL_BY_LINE, true}, {HL_BY_STACK, false}};
 enum { WAYS = sizeof ways / sizeof *ways };
 
-static void check_key(const hl_book *book, hl_key_type key_type, uint32_t key, const traceback *wanted)
+static void check_key(const hl_names *names, hl_key_type key_type, uint32_t key, const traceback *wanted)
 {
-    traceback found = traceback_of_key(book, key_type, key);
+    traceback found = traceback_of_key(names, key_type, key);
     CHECK(compare_tracebacks(&found, wanted) == 0);
     free(found.frames);
 }
@@ -169,7 +169,7 @@ static void check_statistics(const hl_snapshot *snapshot, hl_key_type key_type, 
         for (size_t i = 0; i < count; i++) {
             CHECK_EQUAL(groups[i].size, wanted.groups[i].sums[0][0]);
             CHECK_EQUAL(groups[i].count, wanted.groups[i].sums[0][1]);
-            check_key(snapshot->book, key_type, groups[i].key, &wanted.groups[i].about);
+            check_key(snapshot->names, key_type, groups[i].key, &wanted.groups[i].about);
         }
     hl_os_free(groups);
     model_free(&wanted);
@@ -194,7 +194,7 @@ static void check_differences(const hl_snapshot *snapshot, const hl_snapshot *ol
             CHECK_EQUAL(found[i].old_size, group->sums[1][0]);
             CHECK_EQUAL(found[i].old_count, group->sums[1][1]);
             CHECK_EQUAL(found[i].from_old, group->sums[0][1] == 0);
-            check_key(found[i].from_old ? old->book : snapshot->book, key_type, found[i].key, &group->about);
+            check_key(found[i].from_old ? old->names : snapshot->names, key_type, found[i].key, &group->about);
         }
     hl_os_free(found);
     model_free(&wanted);
@@ -227,13 +227,13 @@ static void random_statistics(void)
 {
     uint64_t seed = 1;
     for (int round = 0; round < 60; round++) {
-        hl_book *book = sample_book(round % 2 == 0);
+        hl_names *names = sample_names(round % 2 == 0);
         hl_snapshot *snapshot =
-            sample_snapshot(book, check_below(&seed, 200), 1 + check_below(&seed, 6), 1 + round % 3 * 50, &seed);
+            sample_snapshot(names, check_below(&seed, 200), 1 + check_below(&seed, 6), 1 + round % 3 * 50, &seed);
         for (int i = 0; i < WAYS; i++)
             check_statistics(snapshot, ways[i].key_type, ways[i].cumulative);
         hl_snapshot_drop(snapshot);
-        hl_book_drop(book);
+        hl_names_drop(names);
     }
 }
 
@@ -241,9 +241,9 @@ static void random_differences(void)
 {
     uint64_t seed = 2;
     for (int round = 0; round < 60; round++) {
-        hl_book *book = sample_book(true), *other = round % 2 == 0 ? sample_book(false) : hl_book_hold(book);
+        hl_names *names = sample_names(true), *other = round % 2 == 0 ? sample_names(false) : hl_names_hold(names);
         uint32_t deepest = 1 + check_below(&seed, 4), variety = 1 + (uint32_t)round % 3 * 3;
-        hl_snapshot *snapshot = sample_snapshot(book, check_below(&seed, 150), deepest, variety, &seed);
+        hl_snapshot *snapshot = sample_snapshot(names, check_below(&seed, 150), deepest, variety, &seed);
         hl_snapshot *old = sample_snapshot(other, check_below(&seed, 150), deepest, variety, &seed);
         for (int i = 0; i < WAYS; i++) {
             check_differences(snapshot, old, ways[i].key_type, ways[i].cumulative);
@@ -254,24 +254,24 @@ static void random_differences(void)
         }
         hl_snapshot_drop(snapshot);
         hl_snapshot_drop(old);
-        hl_book_drop(book);
-        hl_book_drop(other);
+        hl_names_drop(names);
+        hl_names_drop(other);
     }
 }
 
-/* Thousands of names in the book, a handful in the rows: ids are hashed instead of indexing arrays. */
-static void few_rows_of_a_large_book(void)
+/* Thousands of names in the name table, a handful in the rows: ids are hashed instead of indexing arrays. */
+static void few_rows_of_a_large_names(void)
 {
     uint64_t seed = 3;
-    hl_book *book = sample_book(true);
+    hl_names *names = sample_names(true);
     for (uint32_t i = 0; i < 20000; i++) {
         char file[16];
-        hl_location_id location = sample_location(book, file, (size_t)snprintf(file, sizeof file, "%u", i), i, "f");
+        hl_location_id location = sample_location(names, file, (size_t)snprintf(file, sizeof file, "%u", i), i, "f");
         hl_stack_id stack;
-        sample_must(hl_book_stack(book, &location, 1, 1, &stack));
+        sample_must(hl_names_stack(names, &location, 1, 1, &stack));
     }
-    hl_snapshot *snapshot = sample_snapshot(book, 40, 10, 2, &seed), *old = sample_snapshot(book, 40, 10, 2, &seed);
-    hl_book *small = sample_book(false);
+    hl_snapshot *snapshot = sample_snapshot(names, 40, 10, 2, &seed), *old = sample_snapshot(names, 40, 10, 2, &seed);
+    hl_names *small = sample_names(false);
     hl_snapshot *other = sample_snapshot(small, 40, 10, 2, &seed);
     for (int i = 0; i < WAYS; i++) {
         check_statistics(snapshot, ways[i].key_type, ways[i].cumulative);
@@ -282,22 +282,23 @@ static void few_rows_of_a_large_book(void)
     hl_snapshot_drop(snapshot);
     hl_snapshot_drop(old);
     hl_snapshot_drop(other);
-    hl_book_drop(book);
-    hl_book_drop(small);
+    hl_names_drop(names);
+    hl_names_drop(small);
 }
 
-/* One file, hundreds of lines, half of them in both books: lines meet by file and line, not by file or hash alone. */
+/* One file, hundreds of lines, half of them in both name tables: lines meet by file and line, not by file or hash
+ * alone. */
 static void many_lines_in_two_books(void)
 {
     enum { ROWS = 500 };
-    hl_book *books[2] = {sample_book(false), sample_book(false)};
+    hl_names *names[2] = {sample_names(false), sample_names(false)};
     hl_snapshot *snapshots[2];
     for (int i = 0; i < 2; i++) {
-        sample_must(hl_snapshot_new(books[i], ROWS, &snapshots[i]));
+        sample_must(hl_snapshot_new(names[i], ROWS, &snapshots[i]));
         for (uint32_t j = 0; j < ROWS; j++) {
-            hl_location_id location = sample_location(books[i], "a.py", 4, j + (i == 0 ? 0 : ROWS / 2), "f");
+            hl_location_id location = sample_location(names[i], "a.py", 4, j + (i == 0 ? 0 : ROWS / 2), "f");
             snapshots[i]->rows[j] = (hl_row){.size = j, .live = 1};
-            sample_must(hl_book_stack(books[i], &location, 1, 1, &snapshots[i]->rows[j].stack));
+            sample_must(hl_names_stack(names[i], &location, 1, 1, &snapshots[i]->rows[j].stack));
         }
         hl_snapshot_seal(snapshots[i], ROWS);
     }
@@ -305,22 +306,22 @@ static void many_lines_in_two_books(void)
         check_differences(snapshots[0], snapshots[1], ways[i].key_type, ways[i].cumulative);
     for (int i = 0; i < 2; i++) {
         hl_snapshot_drop(snapshots[i]);
-        hl_book_drop(books[i]);
+        hl_names_drop(names[i]);
     }
 }
 
 static void stacks_that_differ_in_functions_are_one(void)
 {
-    hl_book *book = sample_book(false);
+    hl_names *names = sample_names(false);
     hl_location_id frames[2][2];
     for (int i = 0; i < 2; i++)
         for (uint32_t j = 0; j < 2; j++)
-            frames[i][j] = sample_location(book, "a.py", 4, j + 1, i == 0 ? "f" : "g");
+            frames[i][j] = sample_location(names, "a.py", 4, j + 1, i == 0 ? "f" : "g");
     hl_snapshot *snapshot;
-    sample_must(hl_snapshot_new(book, 2, &snapshot));
+    sample_must(hl_snapshot_new(names, 2, &snapshot));
     for (int i = 0; i < 2; i++) {
         snapshot->rows[i] = (hl_row){.size = 10, .live = 1 + (uint64_t)i};
-        sample_must(hl_book_stack(book, frames[i], 2, 2, &snapshot->rows[i].stack));
+        sample_must(hl_names_stack(names, frames[i], 2, 2, &snapshot->rows[i].stack));
     }
     hl_snapshot_seal(snapshot, 2);
     CHECK(snapshot->rows[0].stack != snapshot->rows[1].stack);
@@ -334,23 +335,23 @@ static void stacks_that_differ_in_functions_are_one(void)
     hl_os_free(groups);
     check_statistics(snapshot, HL_BY_LINE, true);
     hl_snapshot_drop(snapshot);
-    hl_book_drop(book);
+    hl_names_drop(names);
 }
 
 /* The oldest frames are equal for 65,000 frames: no recursion, no quadratic time. */
 static void very_deep_stacks(void)
 {
     enum { DEPTH = 65535 };
-    hl_book *book = sample_book(false);
-    hl_location_id same = sample_location(book, "deep.py", 7, 1, "f"), *frames = malloc(DEPTH * sizeof *frames);
+    hl_names *names = sample_names(false);
+    hl_location_id same = sample_location(names, "deep.py", 7, 1, "f"), *frames = malloc(DEPTH * sizeof *frames);
     hl_snapshot *snapshot;
-    sample_must(hl_snapshot_new(book, 3, &snapshot));
+    sample_must(hl_snapshot_new(names, 3, &snapshot));
     for (uint32_t i = 0; i < DEPTH; i++)
         frames[i] = same;
     for (uint32_t i = 0; i < 3; i++) {
         snapshot->rows[i] = (hl_row){.size = 1, .live = 1};
-        frames[0] = sample_location(book, "deep.py", 7, i + 1, "f");
-        sample_must(hl_book_stack(book, frames, DEPTH - (i == 0), DEPTH, &snapshot->rows[i].stack));
+        frames[0] = sample_location(names, "deep.py", 7, i + 1, "f");
+        sample_must(hl_names_stack(names, frames, DEPTH - (i == 0), DEPTH, &snapshot->rows[i].stack));
     }
     hl_snapshot_seal(snapshot, 3);
     for (int i = 0; i < WAYS; i++)
@@ -358,14 +359,14 @@ static void very_deep_stacks(void)
             check_statistics(snapshot, ways[i].key_type, false);
     free(frames);
     hl_snapshot_drop(snapshot);
-    hl_book_drop(book);
+    hl_names_drop(names);
 }
 
 static void no_rows_no_groups(void)
 {
-    hl_book *book = sample_book(false), *other = sample_book(false);
+    hl_names *names = sample_names(false), *other = sample_names(false);
     hl_snapshot *snapshot, *old;
-    sample_must(hl_snapshot_new(book, 0, &snapshot));
+    sample_must(hl_snapshot_new(names, 0, &snapshot));
     sample_must(hl_snapshot_new(other, 0, &old));
     for (int i = 0; i < WAYS; i++) {
         check_statistics(snapshot, ways[i].key_type, ways[i].cumulative);
@@ -373,8 +374,8 @@ static void no_rows_no_groups(void)
     }
     hl_snapshot_drop(snapshot);
     hl_snapshot_drop(old);
-    hl_book_drop(book);
-    hl_book_drop(other);
+    hl_names_drop(names);
+    hl_names_drop(other);
 }
 
 /* Every allocation fails once; the sanitizer sees what is not given back. Only cutting the answer to size may fail
@@ -382,8 +383,8 @@ static void no_rows_no_groups(void)
 static void failures_leak_nothing(void)
 {
     uint64_t seed = 4;
-    hl_book *book = sample_book(true), *other = sample_book(false);
-    hl_snapshot *snapshot = sample_snapshot(book, 50, 4, 3, &seed), *old = sample_snapshot(other, 50, 4, 3, &seed);
+    hl_names *names = sample_names(true), *other = sample_names(false);
+    hl_snapshot *snapshot = sample_snapshot(names, 50, 4, 3, &seed), *old = sample_snapshot(other, 50, 4, 3, &seed);
     for (int i = 0; i < 2 * WAYS; i++) {
         size_t failed = 1, unnoticed = 0;
         for (size_t n = 1; failed != 0; n++) {
@@ -406,10 +407,10 @@ static void failures_leak_nothing(void)
     }
     hl_snapshot_drop(snapshot);
     hl_snapshot_drop(old);
-    hl_book_drop(book);
-    hl_book_drop(other);
+    hl_names_drop(names);
+    hl_names_drop(other);
 }
 
-CHECK_MAIN(TEST(random_statistics), TEST(random_differences), TEST(few_rows_of_a_large_book),
+CHECK_MAIN(TEST(random_statistics), TEST(random_differences), TEST(few_rows_of_a_large_names),
            TEST(many_lines_in_two_books), TEST(stacks_that_differ_in_functions_are_one), TEST(very_deep_stacks),
            TEST(no_rows_no_groups), TEST(failures_leak_nothing))

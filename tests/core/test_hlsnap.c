@@ -47,60 +47,60 @@ static void random_snapshots_come_back(void)
 {
     uint64_t seed = 1;
     for (int round = 0; round < 200; round++) {
-        hl_book *book = sample_book(round % 2 == 0);
+        hl_names *names = sample_names(round % 2 == 0);
         hl_snapshot *snapshots[HL_HLSNAP_MOST_SNAPSHOTS];
         size_t count = 1 + check_below(&seed, HL_HLSNAP_MOST_SNAPSHOTS);
         for (size_t i = 0; i < count; i++) {
             uint32_t deepest = 1 + check_below(&seed, 30), variety = 1 + check_below(&seed, 1000);
-            snapshots[i] = sample_snapshot(book, check_below(&seed, 200), deepest, variety, &seed);
+            snapshots[i] = sample_snapshot(names, check_below(&seed, 200), deepest, variety, &seed);
             sample_vary(snapshots[i], &seed);
         }
         check_round_trip((const hl_snapshot *const *)snapshots, count);
         for (size_t i = 0; i < count; i++)
             hl_snapshot_drop(snapshots[i]);
-        hl_book_drop(book);
+        hl_names_drop(names);
     }
 }
 
-/* Two files of several moments each, of which one moment is read into one book. */
-static void one_moment_comes_into_a_book(void)
+/* Two files of several moments each, of which one moment is read into one name table. */
+static void one_moment_comes_into_a_names(void)
 {
     uint64_t seed = 3;
     for (int round = 0; round < 20; round++) {
-        hl_book *book = sample_book(true), *together = sample_book(false);
+        hl_names *names = sample_names(true), *together = sample_names(false);
         for (int file = 0; file < 2; file++) {
             hl_snapshot *snapshots[HL_MOMENTS];
             hl_hlsnap_file made;
             hl_hlsnap_content content;
             hl_hlsnap_error error;
             for (int i = 0; i < HL_MOMENTS; i++) {
-                snapshots[i] = sample_snapshot(book, 100, 20, 500, &seed);
+                snapshots[i] = sample_snapshot(names, 100, 20, 500, &seed);
                 snapshots[i]->moment = (hl_moment)i;
             }
             sample_must(hl_hlsnap_write((const hl_snapshot *const *)snapshots, HL_MOMENTS, NULL, 0, &made));
             sample_must(hl_hlsnap_read_into(together, HL_PEAK, made.bytes, made.length, &content, &error));
             if (CHECK_EQUAL(content.snapshot_count, 1)) {
                 CHECK(same_snapshot(content.snapshots[0], snapshots[HL_PEAK]));
-                CHECK(content.snapshots[0]->book == together);
+                CHECK(content.snapshots[0]->names == together);
             }
             drop_content(&content);
             hl_os_free(made.bytes);
             for (int i = 0; i < HL_MOMENTS; i++)
                 hl_snapshot_drop(snapshots[i]);
         }
-        hl_book_drop(book);
-        hl_book_drop(together);
+        hl_names_drop(names);
+        hl_names_drop(together);
     }
 }
 
 /* A snapshot of one row for each location given, which has a stack of its own. */
-static hl_snapshot *snapshot_of(hl_book *book, const hl_location_id *locations, size_t count)
+static hl_snapshot *snapshot_of(hl_names *names, const hl_location_id *locations, size_t count)
 {
     hl_snapshot *snapshot;
-    sample_must(hl_snapshot_new(book, count, &snapshot));
+    sample_must(hl_snapshot_new(names, count, &snapshot));
     for (size_t i = 0; i < count; i++) {
-        sample_must(hl_book_stack(book, &locations[i], 1, 0, &snapshot->rows[i].stack));
-        hl_book_release_location(book, locations[i]);
+        sample_must(hl_names_stack(names, &locations[i], 1, 0, &snapshot->rows[i].stack));
+        hl_names_release_location(names, locations[i]);
     }
     hl_snapshot_seal(snapshot, count);
     return snapshot;
@@ -112,28 +112,28 @@ static void odd_names_come_back(void)
     static char every[256][2], longest[LONG + 2], shared[600];
     hl_location_id locations[ODD];
     size_t count = 0;
-    hl_book *book = sample_book(false);
+    hl_names *names = sample_names(false);
     for (int i = 0; i < 256; i++)
         memcpy(every[i], (char[]){(char)(i < 128 ? i : 0xc0 | i >> 6), (char)(0x80 | (i & 0x3f))}, 2);
     memset(longest, 'x', sizeof longest);
     memset(shared, 's', sizeof shared);
     for (int i = 0; i < 256; i++)
-        locations[count++] = sample_location(book, every[i], i < 128 ? 1 : 2, (uint32_t)i, "");
-    locations[count++] = sample_location(book, every[128], 256, 0, "\355\240\200"); /* a lone surrogate */
-    locations[count++] = sample_location(book, longest, LONG, UINT32_MAX, "f");
-    locations[count++] = sample_location(book, longest, LONG + 2, 0, "\364\217\277\277"); /* the last character */
-    locations[count++] = sample_location(book, "", 0, 1, "");
+        locations[count++] = sample_location(names, every[i], i < 128 ? 1 : 2, (uint32_t)i, "");
+    locations[count++] = sample_location(names, every[128], 256, 0, "\355\240\200"); /* a lone surrogate */
+    locations[count++] = sample_location(names, longest, LONG, UINT32_MAX, "f");
+    locations[count++] = sample_location(names, longest, LONG + 2, 0, "\364\217\277\277"); /* the last character */
+    locations[count++] = sample_location(names, "", 0, 1, "");
     for (size_t length = 254; length < 257; length++) /* names that share what may be shared, or more */
-        locations[count++] = sample_location(book, shared, length * 2, 1, "f");
+        locations[count++] = sample_location(names, shared, length * 2, 1, "f");
     hl_string_id file;
-    sample_must(hl_book_string(book, "f", 1, &file));
-    sample_must(hl_book_location(book, file, 7, 0, &locations[count++])); /* a function that is not known */
-    hl_book_release_string(book, file);
+    sample_must(hl_names_string(names, "f", 1, &file));
+    sample_must(hl_names_location(names, file, 7, 0, &locations[count++])); /* a function that is not known */
+    hl_names_release_string(names, file);
     CHECK_EQUAL(count, ODD);
-    const hl_snapshot *snapshot = snapshot_of(book, locations, count);
+    const hl_snapshot *snapshot = snapshot_of(names, locations, count);
     check_round_trip(&snapshot, 1);
     hl_snapshot_drop((hl_snapshot *)snapshot);
-    hl_book_drop(book);
+    hl_names_drop(names);
 }
 
 static void extreme_numbers_come_back(void)
@@ -147,15 +147,15 @@ static void extreme_numbers_come_back(void)
     enum { ROWS = sizeof rows / sizeof *rows };
     static const uint32_t totals[ROWS] = {0, 1, UINT32_MAX, 3};
     for (uint32_t depth = 0; depth < 5; depth++) {
-        hl_book *book = sample_book(false);
+        hl_names *names = sample_names(false);
         hl_snapshot *snapshot;
-        sample_must(hl_snapshot_new(book, ROWS, &snapshot));
+        sample_must(hl_snapshot_new(names, ROWS, &snapshot));
         hl_location_id locations[ROWS + 5];
         for (uint32_t i = 0; i < ROWS + 5; i++)
-            locations[i] = sample_location(book, "f", 1, i % 2 == 0 ? UINT32_MAX - i : i, "f");
+            locations[i] = sample_location(names, "f", 1, i % 2 == 0 ? UINT32_MAX - i : i, "f");
         for (uint32_t i = 0; i < ROWS; i++) {
             snapshot->rows[i] = rows[i];
-            sample_must(hl_book_stack(book, locations + i, depth, totals[i], &snapshot->rows[i].stack));
+            sample_must(hl_names_stack(names, locations + i, depth, totals[i], &snapshot->rows[i].stack));
         }
         snapshot->nframe = UINT32_MAX;
         snapshot->origins = (hl_origins){.count = HL_MOST_ORIGINS, .forks = UINT32_MAX, .ids = {UINT64_MAX, 0, 1}};
@@ -165,7 +165,7 @@ static void extreme_numbers_come_back(void)
         hl_hlsnap_file file;
         CHECK_EQUAL(hl_hlsnap_write((const hl_snapshot *const *)&snapshot, 1, NULL, 0, &file), HL_FULL);
         hl_snapshot_drop(snapshot);
-        hl_book_drop(book);
+        hl_names_drop(names);
     }
 }
 
@@ -173,44 +173,44 @@ static void extreme_numbers_come_back(void)
 static void deep_recursion_is_padded(void)
 {
     enum { DEPTH = 1000, BARE = 6000 };
-    hl_book *book = sample_book(false);
+    hl_names *names = sample_names(false);
     hl_location_id locations[DEPTH];
     hl_snapshot *snapshot;
-    sample_must(hl_snapshot_new(book, DEPTH, &snapshot));
+    sample_must(hl_snapshot_new(names, DEPTH, &snapshot));
     for (uint32_t i = 0; i < DEPTH; i++)
-        locations[i] = sample_location(book, "f", 1, i == DEPTH - 1, "f");
+        locations[i] = sample_location(names, "f", 1, i == DEPTH - 1, "f");
     for (uint32_t i = 0; i < DEPTH; i++)
-        sample_must(hl_book_stack(book, locations + i, DEPTH - i, DEPTH - i, &snapshot->rows[i].stack));
+        sample_must(hl_names_stack(names, locations + i, DEPTH - i, DEPTH - i, &snapshot->rows[i].stack));
     hl_snapshot_seal(snapshot, DEPTH);
     size_t length = check_round_trip((const hl_snapshot *const *)&snapshot, 1);
     size_t frames = (size_t)DEPTH * (DEPTH + 1) / 2;
     CHECK(length > frames / HL_HLSNAP_FRAMES_PER_BYTE && length < frames / HL_HLSNAP_FRAMES_PER_BYTE + BARE);
     hl_snapshot_drop(snapshot);
-    hl_book_drop(book);
+    hl_names_drop(names);
 }
 
 /* Only what the rows name is written, and every name once, however many snapshots there are. */
 static void nothing_is_written_in_vain(void)
 {
     uint64_t seed = 5;
-    hl_book *book = sample_book(false);
-    hl_snapshot *big = sample_snapshot(book, 1000, 20, 1000, &seed);
-    hl_location_id location = sample_location(book, "a", 1, 1, "f");
-    const hl_snapshot *one = snapshot_of(book, &location, 1), *both[] = {big, big};
+    hl_names *names = sample_names(false);
+    hl_snapshot *big = sample_snapshot(names, 1000, 20, 1000, &seed);
+    hl_location_id location = sample_location(names, "a", 1, 1, "f");
+    const hl_snapshot *one = snapshot_of(names, &location, 1), *both[] = {big, big};
     CHECK(check_round_trip(&one, 1) < 150);
     const hl_snapshot *alone = big;
     size_t single = check_round_trip(&alone, 1);
     CHECK(check_round_trip(both, 2) < single + 8 * 1000);
     hl_snapshot_drop((hl_snapshot *)one);
     hl_snapshot_drop(big);
-    hl_book_drop(book);
+    hl_names_drop(names);
 }
 
 static void other_sections_pass_through(void)
 {
     uint64_t seed = 4;
-    hl_book *book = sample_book(false);
-    const hl_snapshot *snapshot = sample_snapshot(book, 3, 3, 3, &seed);
+    hl_names *names = sample_names(false);
+    const hl_snapshot *snapshot = sample_snapshot(names, 3, 3, 3, &seed);
     const uint8_t bytes[] = "any \0 bytes";
     const hl_hlsnap_section sections[] = {
         {.kind = {'M', 'O', 'R', 'E'}, .bytes = bytes, .length = sizeof bytes},
@@ -231,14 +231,14 @@ static void other_sections_pass_through(void)
     CHECK_EQUAL(hl_hlsnap_write(&snapshot, 1, sections, HL_HLSNAP_MOST_SECTIONS + 1, &file), HL_FULL);
     CHECK_EQUAL(hl_hlsnap_write(&snapshot, HL_HLSNAP_MOST_SNAPSHOTS + 1, NULL, 0, &file), HL_FULL);
     hl_snapshot_drop((hl_snapshot *)snapshot);
-    hl_book_drop(book);
+    hl_names_drop(names);
 }
 
 static void damage_is_found(void)
 {
     uint64_t seed = 2;
-    hl_book *book = sample_book(false);
-    hl_snapshot *snapshot = sample_snapshot(book, 20, 5, 1000, &seed);
+    hl_names *names = sample_names(false);
+    hl_snapshot *snapshot = sample_snapshot(names, 20, 5, 1000, &seed);
     sample_vary(snapshot, &seed);
     hl_hlsnap_file file = written(snapshot);
     hl_hlsnap_content content;
@@ -259,14 +259,14 @@ static void damage_is_found(void)
     }
     hl_os_free(file.bytes);
     hl_snapshot_drop(snapshot);
-    hl_book_drop(book);
+    hl_names_drop(names);
 }
 
 static void failing_memory_is_survived(void)
 {
     uint64_t seed = 3;
-    hl_book *book = sample_book(false);
-    hl_snapshot *snapshot = sample_snapshot(book, 3000, 12, 1000, &seed);
+    hl_names *names = sample_names(false);
+    hl_snapshot *snapshot = sample_snapshot(names, 3000, 12, 1000, &seed);
     hl_hlsnap_file file = written(snapshot), again;
     hl_hlsnap_content content;
     hl_hlsnap_error error;
@@ -293,7 +293,7 @@ static void failing_memory_is_survived(void)
     }
     hl_os_free(file.bytes);
     hl_snapshot_drop(snapshot);
-    hl_book_drop(book);
+    hl_names_drop(names);
 }
 
 static void checksum_is_that_of_zlib(void)
@@ -328,22 +328,22 @@ static size_t read_example(uint8_t *bytes, size_t room)
 
 static void example_is_what_is_written(void)
 {
-    hl_book *book = sample_book(false);
-    hl_location_id main_line = sample_location(book, "/app/main.py", 12, 7, "<module>");
-    hl_location_id load = sample_location(book, "/app/load.py", 12, 300, "load"), unnamed;
+    hl_names *names = sample_names(false);
+    hl_location_id main_line = sample_location(names, "/app/main.py", 12, 7, "<module>");
+    hl_location_id load = sample_location(names, "/app/load.py", 12, 300, "load"), unnamed;
     hl_string_id file;
-    sample_must(hl_book_string(book, "/app/load.py", 12, &file));
-    sample_must(hl_book_location(book, file, 299, 0, &unnamed));
+    sample_must(hl_names_string(names, "/app/load.py", 12, &file));
+    sample_must(hl_names_location(names, file, 299, 0, &unnamed));
     hl_snapshot *snapshot;
-    sample_must(hl_snapshot_new(book, 3, &snapshot));
+    sample_must(hl_snapshot_new(names, 3, &snapshot));
     snapshot->nframe = 2;
     snapshot->origins = (hl_origins){.count = 1, .ids = {0x1122334455667788}};
     snapshot->rows[0] = (hl_row){.size = 512, .live = 3, .allocated = 3};
     snapshot->rows[1] = (hl_row){.size = 64, .live = 1000, .allocated = 1200};
     snapshot->rows[2] = (hl_row){.size = 4096, .allocated = 1, .domain = 5};
-    sample_must(hl_book_stack(book, (hl_location_id[]){load, main_line}, 2, 2, &snapshot->rows[0].stack));
+    sample_must(hl_names_stack(names, (hl_location_id[]){load, main_line}, 2, 2, &snapshot->rows[0].stack));
     snapshot->rows[1].stack = snapshot->rows[0].stack;
-    sample_must(hl_book_stack(book, (hl_location_id[]){unnamed, main_line}, 2, 9, &snapshot->rows[2].stack));
+    sample_must(hl_names_stack(names, (hl_location_id[]){unnamed, main_line}, 2, 9, &snapshot->rows[2].stack));
     hl_snapshot_seal(snapshot, 3);
     uint8_t example[1000];
     size_t length = read_example(example, sizeof example);
@@ -352,10 +352,10 @@ static void example_is_what_is_written(void)
     CHECK(length == made.length && memcmp(made.bytes, example, length) == 0);
     hl_os_free(made.bytes);
     hl_snapshot_drop(snapshot);
-    hl_book_drop(book);
+    hl_names_drop(names);
 }
 
 CHECK_MAIN(TEST(random_snapshots_come_back), TEST(odd_names_come_back), TEST(extreme_numbers_come_back),
            TEST(deep_recursion_is_padded), TEST(nothing_is_written_in_vain), TEST(other_sections_pass_through),
            TEST(damage_is_found), TEST(failing_memory_is_survived), TEST(checksum_is_that_of_zlib),
-           TEST(example_is_what_is_written), TEST(one_moment_comes_into_a_book))
+           TEST(example_is_what_is_written), TEST(one_moment_comes_into_a_names))

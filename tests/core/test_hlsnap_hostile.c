@@ -242,10 +242,10 @@ static void doubles_are_one(void)
     CHECK_EQUAL(snapshot->row_count, 3);
     CHECK_EQUAL(snapshot->bytes, 24);
     CHECK_EQUAL(snapshot->rows[0].stack, snapshot->rows[1].stack);
-    CHECK_EQUAL(snapshot->book->strings.count, 1);
+    CHECK_EQUAL(snapshot->names->strings.count, 1);
     CHECK_EQUAL(snapshot->rows[0].stack, snapshot->rows[2].stack);
-    CHECK_EQUAL(snapshot->book->locations.count, 1);
-    CHECK_EQUAL(snapshot->book->stacks.count, 1);
+    CHECK_EQUAL(snapshot->names->locations.count, 1);
+    CHECK_EQUAL(snapshot->names->stacks.count, 1);
     drop_content(&content);
 }
 
@@ -346,13 +346,13 @@ static void frames_are_bounded_by_bytes(void)
     CHECK_OR_RETURN(what != NULL && strstr(what, "more frames than their section") != NULL);
     what = read_deep(enough - bare, &content, &bare);
     CHECK_OR_RETURN(what == NULL);
-    size_t memory = hl_book_memory(content.snapshots[0]->book);
+    size_t memory = hl_names_memory(content.snapshots[0]->names);
     CHECK(memory > 320 * enough);                           /* the worst case is near */
     CHECK(memory < 400 * enough + (size_t)2 * 1024 * 1024); /* and within what docs/format.md promises */
     drop_content(&content);
 }
 
-/* --- 202,500 names of files, all of one hash in a book without a secret --- */
+/* --- 202,500 names of files, all of one hash in a name table without a secret --- */
 
 enum { HALVES = 450, HALF = 16, ASCII_TRIES = 1 << 20 };
 #define EACH_BYTE(value) (UINT64_C(0x0101010101010101) * (value))

@@ -26,32 +26,33 @@ static void failing_memory_only_loses_records(void)
     hl_ledger_close(&the_history.ledger);
 }
 
-/* A ledger that is cleared goes on like a new one, with memory that fails too; not while a snapshot names its book. */
+/* A ledger that is cleared goes on like a new one, with memory that fails too; not while a snapshot names its name
+ * table. */
 static void a_cleared_ledger_is_like_a_new_one(void)
 {
     for (size_t fail = 0; fail < 12; fail++) {
         CHECK_OR_RETURN(begin(fail + 1));
         hl_ledger *ledger = &the_history.ledger;
-        for (uint32_t era = 1; era < 4; era++) {
+        for (uint32_t clear_count = 1; clear_count < 4; clear_count++) {
             run(&the_history, 400, 200, fail);
-            if (era == 2) {
+            if (clear_count == 2) {
                 hl_ledger_inherit(ledger);
                 run(&the_history, 100, 100, fail);
             }
             uint64_t origin = ledger->origins.ids[0], lost = ledger->lost;
             hl_snapshot *snapshot;
-            CHECK_OR_RETURN(hl_snapshot_new(ledger->book, 1, &snapshot) == HL_OK);
+            CHECK_OR_RETURN(hl_snapshot_new(ledger->names, 1, &snapshot) == HL_OK);
             CHECK(!hl_ledger_clear(ledger));
-            CHECK_EQUAL(ledger->era, era);
+            CHECK_EQUAL(ledger->clear_count, clear_count);
             hl_snapshot_drop(snapshot);
             hl_os_fail_every(fail);
             CHECK_OR_RETURN(hl_ledger_clear(ledger));
             hl_os_fail_every(0);
-            CHECK_EQUAL(ledger->era, era + 1);
+            CHECK_EQUAL(ledger->clear_count, clear_count + 1);
             CHECK_EQUAL(ledger->lost, lost);
             CHECK(ledger->origins.count == 1 && ledger->origins.ids[0] != origin);
             CHECK_EQUAL(ledger->sites.table.count, 1);
-            CHECK_EQUAL(ledger->book->strings.count + ledger->book->locations.count + ledger->book->stacks.count, 0);
+            CHECK_EQUAL(ledger->names->strings.count + ledger->names->locations.count + ledger->names->stacks.count, 0);
             for (uint32_t at = 0; at < BLOCKS; at++)
                 model_forget(&the_history, at);
             the_history.peak = 0;
@@ -102,9 +103,9 @@ static void sites_that_come_and_go_do_not_pile_up(void)
         if (i % 50 == 0) /* a peak keeps what it counts; later ones are lower */
             hl_ledger_reset_peak(ledger);
         if (i == 100000)
-            middle = hl_table_memory(&ledger->sites.table) + hl_book_memory(ledger->book);
+            middle = hl_table_memory(&ledger->sites.table) + hl_names_memory(ledger->names);
     }
-    CHECK(hl_table_memory(&ledger->sites.table) + hl_book_memory(ledger->book) <= middle + (64 << 10));
+    CHECK(hl_table_memory(&ledger->sites.table) + hl_names_memory(ledger->names) <= middle + (64 << 10));
     CHECK(ledger->sites.table.used < 20000);
     CHECK(hl_ledger_validate(ledger) == NULL);
     uint64_t bytes, blocks;
@@ -120,11 +121,11 @@ static void a_snapshot_keeps_what_it_names(void)
     CHECK_OR_RETURN(begin(1));
     hl_ledger *ledger = &the_history.ledger;
     hl_snapshot *snapshot;
-    ledger->book->pin_clock = UINT32_MAX; /* as after a great many */
+    ledger->names->pins_made = UINT32_MAX; /* as after a great many */
     for (uint32_t i = 0; i < STACKS; i++)
         block_enters(ledger, address_of(i * 8), 16, 0, site_of(ledger, i, 16, 0));
     size_t room = hl_ledger_rows(ledger);
-    CHECK_OR_RETURN(hl_snapshot_new(ledger->book, room, &snapshot) == HL_OK);
+    CHECK_OR_RETURN(hl_snapshot_new(ledger->names, room, &snapshot) == HL_OK);
     CHECK_OR_RETURN(hl_ledger_fill(ledger, HL_LIVE, snapshot, room) == HL_OK);
     for (uint32_t i = 0; i < STACKS; i++)
         CHECK(block_leaves(ledger, address_of(i * 8), 0));
@@ -137,15 +138,15 @@ static void a_snapshot_keeps_what_it_names(void)
     }
     CHECK_EQUAL(snapshot->row_count, STACKS);
     for (size_t i = 0; i < snapshot->row_count; i++) {
-        const hl_stack *stack = hl_book_get_stack(snapshot->book, snapshot->rows[i].stack);
-        uint32_t line = hl_book_get_location(snapshot->book, stack->locations[0])->line;
+        const hl_stack *stack = hl_names_get_stack(snapshot->names, snapshot->rows[i].stack);
+        uint32_t line = hl_names_get_location(snapshot->names, stack->locations[0])->line;
         CHECK_EQUAL(stack->depth, 1 + (line - 1) % NFRAME);
     }
-    uint32_t kept = ledger->book->stacks.count;
+    uint32_t kept = ledger->names->stacks.count;
     CHECK(kept >= STACKS);
     hl_snapshot_drop(snapshot);
-    hl_book_sweep(ledger->book, 1000);
-    CHECK(ledger->book->stacks.count < kept);
+    hl_names_sweep(ledger->names, 1000);
+    CHECK(ledger->names->stacks.count < kept);
     hl_ledger_close(ledger);
 }
 
@@ -161,16 +162,16 @@ static void a_dead_code_object_is_forgotten(void)
         hl_string_id file, name;
         hl_code_id id;
         hl_location_id location;
-        uint32_t generation = ledger->codes.generation;
+        uint32_t generation = ledger->codes.code_generation;
         CHECK_OR_RETURN(hl_ledger_watch_code(ledger, code) == HL_OK);
-        CHECK_OR_RETURN(hl_book_string(ledger->book, "a.py", 4, &file) == HL_OK);
-        CHECK_OR_RETURN(hl_book_string(ledger->book, "f", 1, &name) == HL_OK);
-        CHECK_OR_RETURN(hl_codes_add(&ledger->codes, ledger->book, code, file, name, &id) == HL_OK);
-        CHECK_OR_RETURN(hl_codes_learn(&ledger->codes, ledger->book, id, code + 100, 7, &location) == HL_OK);
+        CHECK_OR_RETURN(hl_names_string(ledger->names, "a.py", 4, &file) == HL_OK);
+        CHECK_OR_RETURN(hl_names_string(ledger->names, "f", 1, &name) == HL_OK);
+        CHECK_OR_RETURN(hl_codes_add(&ledger->codes, ledger->names, code, file, name, &id) == HL_OK);
+        CHECK_OR_RETURN(hl_codes_learn(&ledger->codes, ledger->names, id, code + 100, 7, &location) == HL_OK);
         CHECK_EQUAL(hl_codes_location(&ledger->codes, code + 100), location);
         CHECK_EQUAL(hl_ledger_traced(ledger), known ? 300 : 0);
         CHECK(block_leaves(ledger, code, 0));
-        CHECK(ledger->codes.generation != generation);
+        CHECK(ledger->codes.code_generation != generation);
         CHECK_EQUAL(hl_codes_location(&ledger->codes, code + 100), 0);
         CHECK_EQUAL(hl_codes_find(&ledger->codes, code), 0);
         CHECK(hl_ledger_validate(ledger) == NULL);
@@ -184,9 +185,9 @@ static void the_cache_compares_whole_keys(void)
     hl_ledger *ledger = &the_history.ledger;
     hl_string_id file;
     hl_location_id one[3], other[3];
-    CHECK_OR_RETURN(hl_book_string(ledger->book, "a.py", 4, &file) == HL_OK);
+    CHECK_OR_RETURN(hl_names_string(ledger->names, "a.py", 4, &file) == HL_OK);
     for (uint32_t i = 0; i < 3; i++)
-        CHECK_OR_RETURN(hl_book_location(ledger->book, file, i + 1, 0, &one[i]) == HL_OK);
+        CHECK_OR_RETURN(hl_names_location(ledger->names, file, i + 1, 0, &one[i]) == HL_OK);
     memcpy(other, one, sizeof one);
     other[2] = one[0];
     hl_key key = key_of(one, 3, 64, 0);
@@ -196,18 +197,18 @@ static void the_cache_compares_whole_keys(void)
     CHECK_EQUAL(hl_ledger_cached(ledger, &key), site);
     hl_key wrong = key;
     wrong.locations = other; /* the same hash, another stack */
-    wrong.version++;
+    wrong.stack_version++;
     CHECK_EQUAL(hl_ledger_cached(ledger, &wrong), 0);
     wrong = key;
     wrong.depth = 2;
-    wrong.version++;
+    wrong.stack_version++;
     CHECK_EQUAL(hl_ledger_cached(ledger, &wrong), 0);
     wrong = key;
     wrong.size = 65;
     CHECK_EQUAL(hl_ledger_cached(ledger, &wrong), 0);
-    key.version += 5;
+    key.stack_version += 5;
     CHECK_EQUAL(hl_ledger_cached(ledger, &key), site);
-    hl_sites_at(&ledger->sites, site)->life++; /* reclaimed, and perhaps another site's now */
+    hl_sites_at(&ledger->sites, site)->reuse_count++; /* reclaimed, and perhaps another site's now */
     CHECK_EQUAL(hl_ledger_cached(ledger, &key), 0);
     hl_ledger_close(ledger);
 }
@@ -220,9 +221,9 @@ static void the_cache_grows_when_it_would_help(void)
     hl_ledger *ledger = &the_history.ledger;
     hl_string_id file;
     hl_location_id locations[2];
-    CHECK_OR_RETURN(hl_book_string(ledger->book, "a.py", 4, &file) == HL_OK);
+    CHECK_OR_RETURN(hl_names_string(ledger->names, "a.py", 4, &file) == HL_OK);
     for (uint32_t i = 0; i < 2; i++)
-        CHECK_OR_RETURN(hl_book_location(ledger->book, file, i + 1, 0, &locations[i]) == HL_OK);
+        CHECK_OR_RETURN(hl_names_location(ledger->names, file, i + 1, 0, &locations[i]) == HL_OK);
     enum { SIZES = 20000 };
     static hl_site_id sites[2][SIZES];
     uint32_t before = ledger->cache.log2, found = 0;
@@ -256,9 +257,9 @@ static void neighbouring_lines_do_not_drive_each_other_out(void)
     hl_string_id file;
     hl_location_id stacks[LINES][2];
     hl_site_id sites[LINES];
-    CHECK_OR_RETURN(hl_book_string(ledger->book, "a.py", 4, &file) == HL_OK);
+    CHECK_OR_RETURN(hl_names_string(ledger->names, "a.py", 4, &file) == HL_OK);
     for (uint32_t line = 0; line < LINES; line++) {
-        CHECK_OR_RETURN(hl_book_location(ledger->book, file, line + 1, 0, &stacks[line][0]) == HL_OK);
+        CHECK_OR_RETURN(hl_names_location(ledger->names, file, line + 1, 0, &stacks[line][0]) == HL_OK);
         stacks[line][1] = stacks[0][0];
         hl_key key = key_of(stacks[line], 2, 64, 0);
         sites[line] = hl_ledger_site(ledger, &key);
@@ -304,9 +305,9 @@ static void a_guess_must_be_right(void)
     enum { SIZE = 64 };
     hl_string_id file;
     hl_location_id stacks[3][2];
-    CHECK_OR_RETURN(hl_book_string(ledger->book, "a.py", 4, &file) == HL_OK);
+    CHECK_OR_RETURN(hl_names_string(ledger->names, "a.py", 4, &file) == HL_OK);
     for (uint32_t i = 0; i < 3; i++) {
-        CHECK_OR_RETURN(hl_book_location(ledger->book, file, i + 1, 0, &stacks[i][0]) == HL_OK);
+        CHECK_OR_RETURN(hl_names_location(ledger->names, file, i + 1, 0, &stacks[i][0]) == HL_OK);
         stacks[i][1] = stacks[0][0];
     }
     hl_key first = key_of(stacks[0], 2, SIZE, 0), second = key_of(stacks[1], 2, SIZE, 0);
@@ -323,28 +324,28 @@ static void a_guess_must_be_right(void)
     hl_cache_clear(&ledger->cache);
     ledger->cache.last = sites[1];
     CHECK_EQUAL(hl_ledger_cached(ledger, &first), sites[0]);
-    CHECK_EQUAL(hl_ledger_cached(ledger, &larger), large); /* the same stack, by its version */
+    CHECK_EQUAL(hl_ledger_cached(ledger, &larger), large); /* the same stack, by its stack version */
     ledger->cache.last = sites[0];
-    larger.version = third.version;
+    larger.stack_version = third.stack_version;
     larger.locations = third.locations;
     CHECK_EQUAL(hl_ledger_cached(ledger, &larger), 0);
     ledger->cache.last = sites[1];
     hl_sites_at(&ledger->sites, sites[0])->next = sites[1];
     CHECK_EQUAL(hl_ledger_cached(ledger, &first), sites[0]);
-    CHECK_EQUAL(hl_ledger_cached(ledger, &first), 0); /* the guess is the second: another stack, by the version */
+    CHECK_EQUAL(hl_ledger_cached(ledger, &first), 0); /* the guess is the second: another stack, by the stack version */
     /* A stack that was reclaimed gives its id to another. */
     ledger->cache.last = sites[1];
     CHECK_EQUAL(hl_ledger_cached(ledger, &first), sites[0]);
-    CHECK_EQUAL(ledger->cache.version, first.version);
+    CHECK_EQUAL(ledger->cache.stack_version, first.stack_version);
     CHECK(hl_ledger_own_site(ledger, SIZE) != 0);
-    CHECK_EQUAL(ledger->cache.version, 0);
+    CHECK_EQUAL(ledger->cache.stack_version, 0);
     hl_ledger_inherit(ledger);
     ledger->cache.last = sites[1];
     CHECK_EQUAL(hl_ledger_cached(ledger, &first), 0);
     hl_ledger_close(ledger);
 }
 
-/* A site that has had as many lives as there are numbers for is not reclaimed any more. */
+/* A site whose id was reused as often as the count can say is not reclaimed any more. */
 static void a_last_life_does_not_end(void)
 {
     CHECK_OR_RETURN(begin(1));
@@ -352,12 +353,12 @@ static void a_last_life_does_not_end(void)
     enum { SIZE = 7 };
     hl_site_id site = site_of(ledger, 1, SIZE, 0), other = site_of(ledger, 2, SIZE, 0);
     CHECK_OR_RETURN(site != 0 && other != 0);
-    hl_sites_at(&ledger->sites, site)->life = HL_MOST_LIVES;
+    hl_sites_at(&ledger->sites, site)->reuse_count = HL_MOST_REUSES;
     for (uint64_t size = 100; size < 100 + 4 * HL_FEW_SITES; size++)
         CHECK(site_of(ledger, 3, size, 0) != 0);
     CHECK_EQUAL(site_of(ledger, 1, SIZE, 0), site);
-    CHECK_EQUAL(hl_sites_at(&ledger->sites, site)->life, HL_MOST_LIVES);
-    CHECK(hl_sites_at(&ledger->sites, other)->life > 0);
+    CHECK_EQUAL(hl_sites_at(&ledger->sites, site)->reuse_count, HL_MOST_REUSES);
+    CHECK(hl_sites_at(&ledger->sites, other)->reuse_count > 0);
     hl_ledger_close(ledger);
 }
 
@@ -376,7 +377,7 @@ static void inherited_blocks_are_told_apart(void)
     block_enters(ledger, FIRST + 3 * SIZE, SIZE, 0, site_of(ledger, 1, SIZE, 0));
     CHECK(block_leaves(ledger, FIRST, 0));
     hl_snapshot *snapshot;
-    CHECK_OR_RETURN(hl_snapshot_new(ledger->book, 2, &snapshot) == HL_OK);
+    CHECK_OR_RETURN(hl_snapshot_new(ledger->names, 2, &snapshot) == HL_OK);
     CHECK_OR_RETURN(hl_ledger_fill(ledger, HL_LIVE, snapshot, hl_ledger_rows(ledger)) == HL_OK);
     CHECK_EQUAL(snapshot->row_count, 2);
     CHECK_EQUAL(snapshot->origins.count, 2);

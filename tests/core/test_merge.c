@@ -7,39 +7,39 @@
 #include "sample.h"
 #include "unmixed.h"
 
-/* References run from the rows down, and nothing is in the book that no row names. */
-static void check_book(const hl_snapshot *snapshot)
+/* References run from the rows down, and nothing is in the name table that no row names. */
+static void check_names(const hl_snapshot *snapshot)
 {
-    const hl_book *book = snapshot->book;
-    uint32_t *strings = calloc(book->strings.used + 1, sizeof *strings);
-    uint32_t *locations = calloc(book->locations.used + 1, sizeof *locations);
-    bool *stacks = calloc(book->stacks.used + 1, sizeof *stacks);
+    const hl_names *names = snapshot->names;
+    uint32_t *strings = calloc(names->strings.used + 1, sizeof *strings);
+    uint32_t *locations = calloc(names->locations.used + 1, sizeof *locations);
+    bool *stacks = calloc(names->stacks.used + 1, sizeof *stacks);
     for (size_t i = 0; i < snapshot->row_count; i++)
         stacks[snapshot->rows[i].stack] = true;
-    for (uint32_t id = 1; id <= book->stacks.used; id++) {
-        const hl_stack *stack = hl_book_get_stack(book, id);
+    for (uint32_t id = 1; id <= names->stacks.used; id++) {
+        const hl_stack *stack = hl_names_get_stack(names, id);
         CHECK(stacks[id]);
         CHECK_EQUAL(stack->refs, 1);
         for (uint32_t i = 0; i < stack->depth; i++)
             locations[stack->locations[i]]++;
     }
-    for (uint32_t id = 1; id <= book->locations.used; id++) {
-        const hl_location *location = hl_book_get_location(book, id);
+    for (uint32_t id = 1; id <= names->locations.used; id++) {
+        const hl_location *location = hl_names_get_location(names, id);
         CHECK(locations[id] > 0);
         if (location->line_id != id)
             locations[location->line_id]++;
         strings[location->file]++;
         strings[location->name]++;
     }
-    for (uint32_t id = 1; id <= book->locations.used; id++)
-        CHECK_EQUAL(hl_book_get_location(book, id)->refs, locations[id]);
-    for (uint32_t id = 1; id <= book->strings.used; id++) {
+    for (uint32_t id = 1; id <= names->locations.used; id++)
+        CHECK_EQUAL(hl_names_get_location(names, id)->refs, locations[id]);
+    for (uint32_t id = 1; id <= names->strings.used; id++) {
         CHECK(strings[id] > 0);
-        CHECK_EQUAL(hl_book_get_string(book, id)->refs, strings[id]);
+        CHECK_EQUAL(hl_names_get_string(names, id)->refs, strings[id]);
     }
-    CHECK_EQUAL(book->stacks.used, book->stacks.count);
-    CHECK_EQUAL(book->locations.used, book->locations.count);
-    CHECK_EQUAL(book->strings.used, book->strings.count);
+    CHECK_EQUAL(names->stacks.used, names->stacks.count);
+    CHECK_EQUAL(names->locations.used, names->locations.count);
+    CHECK_EQUAL(names->strings.used, names->strings.count);
     free(strings);
     free(locations);
     free(stacks);
@@ -53,7 +53,7 @@ static void check_result(const hl_snapshot *merged, hl_snapshot *const *snapshot
     CHECK_EQUAL(merged->row_count, model_keys(&all));
     for (size_t i = 0; i < merged->row_count; i++) {
         const hl_row *row = &merged->rows[i];
-        text key = keys[i] = key_of(merged->book, row);
+        text key = keys[i] = key_of(merged->names, row);
         CHECK_EQUAL(row->live, model_sum(&all, &key, false));
         CHECK_EQUAL(row->allocated, model_sum(&all, &key, true));
         CHECK_EQUAL(row->origin, 0);
@@ -73,7 +73,7 @@ static void check_result(const hl_snapshot *merged, hl_snapshot *const *snapshot
     CHECK_EQUAL(merged->moment, snapshots[0]->moment);
     CHECK_EQUAL(merged->origins.count, 0);
     CHECK_EQUAL(merged->pin, 0);
-    check_book(merged);
+    check_names(merged);
     model_free(&all);
 }
 
@@ -110,11 +110,11 @@ static void drop_all(hl_snapshot **snapshots, size_t count)
 /* Snapshots of random processes, some of which descend from others, some taken twice, some from no ledger. */
 static void random_family(hl_snapshot **snapshots, size_t count, uint32_t rows, uint64_t *seed)
 {
-    hl_book *shared = sample_book(true);
+    hl_names *shared = sample_names(true);
     for (size_t i = 0; i < count; i++) {
-        bool own_book = check_below(seed, 2) == 0;
-        hl_book *book = own_book ? sample_book(check_below(seed, 2) == 0) : hl_book_hold(shared);
-        hl_snapshot *made = snapshots[i] = sample_snapshot(book, check_below(seed, rows + 1), 3, 2, seed);
+        bool own_names = check_below(seed, 2) == 0;
+        hl_names *names = own_names ? sample_names(check_below(seed, 2) == 0) : hl_names_hold(shared);
+        hl_snapshot *made = snapshots[i] = sample_snapshot(names, check_below(seed, rows + 1), 3, 2, seed);
         uint32_t kind = check_below(seed, 8);
         if (kind > 0 && i > 0)
             made->origins = snapshots[check_below(seed, (uint32_t)i)]->origins;
@@ -127,9 +127,9 @@ static void random_family(hl_snapshot **snapshots, size_t count, uint32_t rows, 
             made->rows[j].origin = made->origins.count > 0 ? check_below(seed, made->origins.count) : 0;
             made->rows[j].allocated = made->rows[j].live + check_below(seed, 4);
         }
-        hl_book_drop(book);
+        hl_names_drop(names);
     }
-    hl_book_drop(shared);
+    hl_names_drop(shared);
 }
 
 static void random_families(void)
@@ -155,57 +155,57 @@ static void random_tables(void)
     drop_all(snapshots, 3);
 }
 
-static void few_rows_of_a_large_book(void)
+static void few_rows_of_a_large_names(void)
 {
     uint64_t seed = 3;
-    hl_book *book = sample_book(true);
+    hl_names *names = sample_names(true);
     char name[32];
     for (int i = 0; i < 20000; i++) {
         hl_stack_id stack;
         hl_location_id location =
-            sample_location(book, name, (size_t)snprintf(name, sizeof name, "file%d.py", i), 1, "f");
-        sample_must(hl_book_stack(book, &location, 1, 1, &stack));
-        hl_book_release_location(book, location);
+            sample_location(names, name, (size_t)snprintf(name, sizeof name, "file%d.py", i), 1, "f");
+        sample_must(hl_names_stack(names, &location, 1, 1, &stack));
+        hl_names_release_location(names, location);
     }
     hl_snapshot *snapshots[2];
     for (int i = 0; i < 2; i++)
-        snapshots[i] = sample_snapshot(book, 40, 3, 3, &seed);
+        snapshots[i] = sample_snapshot(names, 40, 3, 3, &seed);
     check_merge(snapshots, 2, true);
     drop_all(snapshots, 2);
-    hl_book_drop(book);
+    hl_names_drop(names);
 }
 
 static void nothing_merged(void)
 {
-    hl_book *book = sample_book(false);
+    hl_names *names = sample_names(false);
     hl_snapshot *merged, *empty;
     CHECK_OR_RETURN(merge_all(NULL, 0, false, &merged) == HL_OK);
     CHECK_EQUAL(merged->row_count, 0);
     CHECK_EQUAL(merged->moment, HL_LIVE);
     hl_snapshot_drop(merged);
-    sample_must(hl_snapshot_new(book, 0, &empty));
+    sample_must(hl_snapshot_new(names, 0, &empty));
     hl_snapshot_seal(empty, 0);
     check_merge(&empty, 1, true);
     hl_snapshot_drop(empty);
-    hl_book_drop(book);
+    hl_names_drop(names);
 }
 
 /* One row for each origin, all alike: live[i] blocks of the i-th ledger of the line `ids`. */
 static hl_snapshot *line_snapshot(const uint64_t *ids, const uint64_t *live, uint32_t count, uint32_t forks)
 {
-    hl_book *book = sample_book(false);
+    hl_names *names = sample_names(false);
     hl_snapshot *made;
-    sample_must(hl_snapshot_new(book, count, &made));
-    hl_location_id location = sample_location(book, "a.py", 4, 7, "f");
+    sample_must(hl_snapshot_new(names, count, &made));
+    hl_location_id location = sample_location(names, "a.py", 4, 7, "f");
     for (uint32_t i = 0; i < count; i++) {
         made->rows[i] = (hl_row){.size = 10, .live = live[i], .allocated = live[i], .origin = i & 0xff};
-        sample_must(hl_book_stack(book, &location, 1, 1, &made->rows[i].stack));
+        sample_must(hl_names_stack(names, &location, 1, 1, &made->rows[i].stack));
         made->origins.ids[i] = ids[i];
     }
     made->origins.count = count;
     made->origins.forks = forks;
     hl_snapshot_seal(made, count);
-    hl_book_drop(book);
+    hl_names_drop(names);
     return made;
 }
 
@@ -259,10 +259,10 @@ static void totals(void)
     hl_snapshot *snapshots[3], *merged;
     for (int i = 0; i < 3; i++) {
         snapshots[i] = LINE(0, LIST(1), LIST(1));
-        hl_book_set_total(snapshots[i]->book, snapshots[i]->rows[0].stack, given[i]);
+        hl_names_set_total(snapshots[i]->names, snapshots[i]->rows[0].stack, given[i]);
     }
     CHECK_OR_RETURN(merge_all(snapshots, 3, true, &merged) == HL_OK);
-    CHECK_EQUAL(hl_book_get_stack(merged->book, merged->rows[0].stack)->total, 9);
+    CHECK_EQUAL(hl_names_get_stack(merged->names, merged->rows[0].stack)->total, 9);
     hl_snapshot_drop(merged);
     drop_all(snapshots, 3);
 }
@@ -297,21 +297,21 @@ static void memory_is_that_of_the_result(void)
     for (int announcing = 1; announcing >= 0; announcing--)
         for (uint64_t i = 0; i < PROCESSES; i++) {
             uint64_t seed = 6;
-            hl_book *book = sample_book(false);
-            hl_snapshot *snapshot = sample_snapshot(book, 2000, 5, 50, &seed);
+            hl_names *names = sample_names(false);
+            hl_snapshot *snapshot = sample_snapshot(names, 2000, 5, 50, &seed);
             snapshot->origins = (hl_origins){.count = 1, .forks = 3, .ids = {i + 1}};
             hl_status status = announcing ? hl_merge_announce(merge, snapshot) : hl_merge_add(merge, snapshot);
             CHECK_EQUAL(status, HL_OK);
             if (!announcing && i == 0)
                 first = hl_merge_memory(merge);
             hl_snapshot_drop(snapshot);
-            hl_book_drop(book);
+            hl_names_drop(names);
         }
     CHECK_EQUAL(hl_merge_memory(merge), first);
     hl_merge_close(merge);
 }
 
-/* Two merges in one book: each has the sum of what was added to it, whichever is closed first. */
+/* Two merges in one name table: each has the sum of what was added to it, whichever is closed first. */
 static void beside(void)
 {
     uint64_t seed = 7;
@@ -331,7 +331,7 @@ static void beside(void)
         sample_must(hl_merge_finish(merges[i], &merged[i]));
         hl_merge_close(merges[i]);
     }
-    CHECK(merged[0]->book == merged[1]->book);
+    CHECK(merged[0]->names == merged[1]->names);
     for (int i = 0; i < 2; i++) {
         hl_snapshot *alone;
         sample_must(merge_all(families[i], 4, true, &alone));
@@ -349,12 +349,12 @@ static void beside(void)
 static void chosen_sizes(void)
 {
     enum { ROWS = 200000 };
-    hl_book *book = sample_book(false);
+    hl_names *names = sample_names(false);
     hl_snapshot *snapshot, *merged;
-    hl_location_id location = sample_location(book, "a.py", 4, 1, "f");
-    hl_stack_id stack; /* the first in its book, as in the merge's */
-    sample_must(hl_book_stack(book, &location, 1, 1, &stack));
-    sample_must(hl_snapshot_new(book, ROWS, &snapshot));
+    hl_location_id location = sample_location(names, "a.py", 4, 1, "f");
+    hl_stack_id stack; /* the first in its name table, as in the merge's */
+    sample_must(hl_names_stack(names, &location, 1, 1, &stack));
+    sample_must(hl_snapshot_new(names, ROWS, &snapshot));
     for (uint64_t i = 0; i < ROWS; i++)
         snapshot->rows[i] =
             (hl_row){.size = unmixed(unmixed(i << 32) ^ (uint64_t)stack << 32), .allocated = 1, .stack = stack};
@@ -363,7 +363,7 @@ static void chosen_sizes(void)
     CHECK_EQUAL(merged->row_count, ROWS);
     hl_snapshot_drop(merged);
     hl_snapshot_drop(snapshot);
-    hl_book_drop(book);
+    hl_names_drop(names);
 }
 
 /* Every allocation fails once; the sanitizer sees what is not given back. A table that cannot split goes unnoticed. */
@@ -392,7 +392,7 @@ static void failures_leak_nothing(void)
     drop_all(snapshots, 4);
 }
 
-CHECK_MAIN(TEST(random_families), TEST(random_tables), TEST(few_rows_of_a_large_book), TEST(nothing_merged),
+CHECK_MAIN(TEST(random_families), TEST(random_tables), TEST(few_rows_of_a_large_names), TEST(nothing_merged),
            TEST(parents_and_children), TEST(parents_that_do_not_know_of_their_children), TEST(totals),
            TEST(sums_that_do_not_fit), TEST(memory_is_that_of_the_result), TEST(beside), TEST(chosen_sizes),
            TEST(failures_leak_nothing))

@@ -47,7 +47,7 @@ static void check_and_close(uint64_t blocks, uint64_t lost)
     hl_ledger_close(&ledger);
 }
 
-static void departures_are_settled(void)
+static void departures_are_applied(void)
 {
     open_with_blocks();
     CHECK(!hl_missed_any(&missed));
@@ -55,11 +55,11 @@ static void departures_are_settled(void)
         hl_missed_departure(&missed, (hl_departure){.address = address_of(i)});
     hl_missed_departure(&missed, (hl_departure){.address = address_of(5)}); /* its address was used once more */
     hl_site_id site = hl_ledger_detach(&ledger, address_of(20));
-    hl_missed_departure(&missed, (hl_departure){.site = site, .era = ledger.era});
+    hl_missed_departure(&missed, (hl_departure){.site = site, .clear_count = ledger.clear_count});
     hl_missed_departure(&missed,
-                        (hl_departure){.site = site, .era = ledger.era - 1}); /* of a ledger that was cleared */
+                        (hl_departure){.site = site, .clear_count = ledger.clear_count - 1}); /* cleared since */
     CHECK(hl_missed_any(&missed));
-    hl_missed_settle(&missed, &ledger);
+    hl_missed_apply(&missed, &ledger);
     check_and_close(BLOCKS - 11, 0);
 }
 
@@ -71,7 +71,7 @@ static void blocks_of_the_fork_itself_need_no_place(void)
         hl_missed_departure(&missed, (hl_departure){.address = address_of(1000)});
     }
     hl_missed_departure(&missed, (hl_departure){.address = address_of(1)});
-    hl_missed_settle(&missed, &ledger);
+    hl_missed_apply(&missed, &ledger);
     check_and_close(BLOCKS - 1, 3 * HL_MOST_DEPARTURES);
 }
 
@@ -80,11 +80,11 @@ static void what_was_unseen_in_one_fork_is_not_in_the_next(void)
 {
     open_with_blocks();
     hl_missed_allocation(&missed, address_of(1000));
-    hl_missed_settle(&missed, &ledger);
+    hl_missed_apply(&missed, &ledger);
     hl_ledger_enter(&ledger, address_of(1000), SIZE, 0, some_site());
     hl_missed_forks(&missed);
     hl_missed_departure(&missed, (hl_departure){.address = address_of(1000)});
-    hl_missed_settle(&missed, &ledger);
+    hl_missed_apply(&missed, &ledger);
     check_and_close(BLOCKS, 1);
 }
 
@@ -94,7 +94,7 @@ static void too_many_departures_are_lost_and_counted(void)
     for (int round = 0; round < 3; round++) {
         for (uint32_t i = 0; i < HL_MOST_DEPARTURES + 7; i++)
             hl_missed_departure(&missed, (hl_departure){.address = address_of(5000 + i)});
-        hl_missed_settle(&missed, &ledger);
+        hl_missed_apply(&missed, &ledger);
         CHECK(!hl_missed_any(&missed));
     }
     check_and_close(BLOCKS, 3 * 7);
@@ -108,7 +108,7 @@ static void without_memory_departures_are_lost_and_counted(void)
     hl_missed_departure(&missed, (hl_departure){.address = address_of(1)});
     (void)hl_os_fail_every(0);
     atomic_store(&missed.places, places);
-    hl_missed_settle(&missed, &ledger);
+    hl_missed_apply(&missed, &ledger);
     check_and_close(BLOCKS, 1);
 }
 
@@ -118,11 +118,11 @@ static void a_closed_ledger_takes_nothing(void)
     ledger = (hl_ledger){0};
     hl_missed_departure(&missed, (hl_departure){.address = address_of(1)});
     hl_missed_departure(&missed, (hl_departure){.site = 1});
-    hl_missed_settle(&missed, &ledger);
+    hl_missed_apply(&missed, &ledger);
     CHECK(!hl_missed_any(&missed));
 }
 
-/* Many threads note while one settles: each departure is settled, once. */
+/* Many threads note while one applies: each departure is applied, once. */
 
 enum { THREADS = 4, EACH = 20000 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -154,16 +154,16 @@ static void nothing_is_lost_between_threads(void)
     }
     while (atomic_load(&running) > 0) {
         pthread_mutex_lock(&lock);
-        hl_missed_settle(&missed, &ledger);
+        hl_missed_apply(&missed, &ledger);
         pthread_mutex_unlock(&lock);
     }
     for (uint32_t i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
-    hl_missed_settle(&missed, &ledger);
+    hl_missed_apply(&missed, &ledger);
     check_and_close(0, 0);
 }
 
-CHECK_MAIN(TEST(departures_are_settled), TEST(blocks_of_the_fork_itself_need_no_place),
+CHECK_MAIN(TEST(departures_are_applied), TEST(blocks_of_the_fork_itself_need_no_place),
            TEST(what_was_unseen_in_one_fork_is_not_in_the_next), TEST(too_many_departures_are_lost_and_counted),
            TEST(without_memory_departures_are_lost_and_counted), TEST(a_closed_ledger_takes_nothing),
            TEST(nothing_is_lost_between_threads))

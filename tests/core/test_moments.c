@@ -121,12 +121,12 @@ static void compare(hl_moment moment, const sums *model, bool exact)
     static uint64_t found[MOST_KEYS];
     hl_snapshot *snapshot;
     size_t room = hl_ledger_rows(&the.ledger);
-    CHECK_OR_RETURN(hl_snapshot_new(the.ledger.book, room, &snapshot) == HL_OK);
+    CHECK_OR_RETURN(hl_snapshot_new(the.ledger.names, room, &snapshot) == HL_OK);
     CHECK_OR_RETURN(hl_ledger_fill(&the.ledger, moment, snapshot, room) == HL_OK);
     memset(found, 0, sizeof found);
     for (size_t i = 0; i < snapshot->row_count; i++) {
         const hl_row *row = &snapshot->rows[i];
-        uint32_t key = key_made_of(stack_of(snapshot->book, row->stack), row->size, row->domain);
+        uint32_t key = key_made_of(stack_of(snapshot->names, row->stack), row->size, row->domain);
         CHECK(row->live > 0);
         CHECK_EQUAL(found[key], 0); /* one row for one site */
         found[key] = row->live;
@@ -323,10 +323,10 @@ static void a_tie_does_not_move_the_peak(void)
     block_enters(ledger, address_of(0), 30, 0, site_of(ledger, 2, 30, 0)); /* a tie, under another stack */
     block_enters(ledger, address_of(1), 0, 0, site_of(ledger, 3, 0, 0));   /* empty: a tie again */
     hl_snapshot *snapshot;
-    CHECK_OR_RETURN(hl_snapshot_new(ledger->book, 10, &snapshot) == HL_OK);
+    CHECK_OR_RETURN(hl_snapshot_new(ledger->names, 10, &snapshot) == HL_OK);
     CHECK_OR_RETURN(hl_ledger_fill(ledger, HL_PEAK, snapshot, 10) == HL_OK);
     CHECK_OR_RETURN(snapshot->row_count == 1);
-    CHECK_EQUAL(stack_of(snapshot->book, snapshot->rows[0].stack), 1);
+    CHECK_EQUAL(stack_of(snapshot->names, snapshot->rows[0].stack), 1);
     CHECK_EQUAL(snapshot->rows[0].live, 1);
     hl_snapshot_drop(snapshot);
     hl_ledger_close(ledger);

@@ -20,19 +20,19 @@ static hl_site_id numbered_site(uint32_t number, uint64_t size)
     hl_site_id site = 0;
     char name[16];
     int length = snprintf(name, sizeof name, "%u.py", in_own_files ? number : 0);
-    if (hl_book_string(ledger.book, name, (size_t)length, &file) != HL_OK)
+    if (hl_names_string(ledger.names, name, (size_t)length, &file) != HL_OK)
         return 0;
-    if (hl_book_location(ledger.book, file, 1, 0, &locations[1]) == HL_OK) {
-        if (hl_book_location(ledger.book, file, number + 2, 0, &locations[0]) == HL_OK) {
+    if (hl_names_location(ledger.names, file, 1, 0, &locations[1]) == HL_OK) {
+        if (hl_names_location(ledger.names, file, number + 2, 0, &locations[0]) == HL_OK) {
             hl_key key = key_of(locations, 2, size, 0);
             site = hl_ledger_cached(&ledger, &key);
             if (site == 0)
                 site = hl_ledger_site(&ledger, &key);
-            hl_book_release_location(ledger.book, locations[0]);
+            hl_names_release_location(ledger.names, locations[0]);
         }
-        hl_book_release_location(ledger.book, locations[1]);
+        hl_names_release_location(ledger.names, locations[1]);
     }
-    hl_book_release_string(ledger.book, file);
+    hl_names_release_string(ledger.names, file);
     return site;
 }
 
@@ -63,7 +63,7 @@ static void blocks_come_and_go(uint32_t count)
 
 static size_t memory(void)
 {
-    return hl_sites_memory(&ledger.sites) + hl_book_memory(ledger.book);
+    return hl_sites_memory(&ledger.sites) + hl_names_memory(ledger.names);
 }
 
 /* The peak's counts are exact as long as it is the peak: its sites stay. Once there is a higher one, or the program has
@@ -123,19 +123,19 @@ static void what_waited_for_a_snapshot_goes(void)
     CHECK_OR_RETURN(begin());
     many_blocks_enter(SITES);
     hl_snapshot *snapshot;
-    CHECK_OR_RETURN(hl_snapshot_new(ledger.book, hl_ledger_rows(&ledger), &snapshot) == HL_OK);
+    CHECK_OR_RETURN(hl_snapshot_new(ledger.names, hl_ledger_rows(&ledger), &snapshot) == HL_OK);
     CHECK_OR_RETURN(hl_ledger_fill(&ledger, HL_LIVE, snapshot, hl_ledger_rows(&ledger)) == HL_OK);
     many_blocks_leave(SITES);
     hl_ledger_reset_peak(&ledger);
     blocks_come_and_go(3000);
-    CHECK(ledger.book->limbo_first != 0);
-    CHECK(ledger.book->stacks.count > SITES - HL_FEW_SITES);
+    CHECK(ledger.names->limbo_first != 0);
+    CHECK(ledger.names->stacks.count > SITES - HL_FEW_SITES);
     for (size_t i = 0; i < snapshot->row_count; i++)
-        CHECK_EQUAL(hl_book_get_stack(ledger.book, snapshot->rows[i].stack)->depth, 2);
+        CHECK_EQUAL(hl_names_get_stack(ledger.names, snapshot->rows[i].stack)->depth, 2);
     hl_snapshot_drop(snapshot);
     blocks_come_and_go(3000);
-    CHECK_EQUAL(ledger.book->limbo_first, 0);
-    CHECK(ledger.book->stacks.count <= HL_FEW_SITES);
+    CHECK_EQUAL(ledger.names->limbo_first, 0);
+    CHECK(ledger.names->stacks.count <= HL_FEW_SITES);
     hl_ledger_close(&ledger);
 }
 
@@ -146,11 +146,11 @@ static void a_full_table_makes_room(void)
     for (int which = 0; which < 5; which++) {
         CHECK_OR_RETURN(begin());
         hl_table *full = which == 0   ? &ledger.sites.table
-                         : which == 1 ? &ledger.book->stacks
-                         : which == 2 ? &ledger.book->locations
-                         : which == 3 ? &ledger.book->strings
+                         : which == 1 ? &ledger.names->stacks
+                         : which == 2 ? &ledger.names->locations
+                         : which == 3 ? &ledger.names->strings
                                       : NULL; /* then memory */
-        in_own_files = full == &ledger.book->strings;
+        in_own_files = full == &ledger.names->strings;
         if (full != NULL)
             full->most = MOST;
         uint32_t made = 0;
@@ -179,7 +179,7 @@ static void a_full_table_makes_room(void)
             if (i % 100 == 0)
                 hl_ledger_reset_peak(&ledger);
         }
-        CHECK_EQUAL(ledger.cache.version == 0 || ledger.cache.stack != 0, 1);
+        CHECK_EQUAL(ledger.cache.stack_version == 0 || ledger.cache.stack != 0, 1);
         CHECK(hl_ledger_validate(&ledger) == NULL);
         hl_ledger_close(&ledger);
     }

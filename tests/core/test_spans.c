@@ -1,5 +1,5 @@
-/* test_spans.c: tables that grow and decline, beside a model: ids, chains, lives, addresses, and memory that goes
- * back. */
+/* test_spans.c: tables that grow and decline, beside a model: ids, chains, reuse counts, addresses, and memory that
+ * goes back. */
 
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@ enum { MOST = 40 * HL_TABLE_SPAN, SIZE = 20 };
 /* What the tables' items are. */
 typedef struct {
     uint32_t value;
-    uint32_t life;
+    uint32_t reuse_count;
     uint32_t more[3];
 } item;
 
@@ -21,7 +21,7 @@ _Static_assert(sizeof(item) == SIZE, "a size that is no power of two");
 typedef struct {
     uint32_t value;
     uint32_t hash;
-    uint32_t life;
+    uint32_t reuse_count;
     const void *at;
 } model_item;
 
@@ -33,7 +33,7 @@ static uint32_t count;
 static void begin(bool stable)
 {
     hl_table_open(&table, sizeof(item), MOST, stable);
-    table.lives_at = offsetof(item, life);
+    table.reuse_count_at = offsetof(item, reuse_count);
     memset(model, 0, sizeof model);
     count = 0;
 }
@@ -46,10 +46,10 @@ static hl_status add(uint32_t value, uint32_t hash)
         return status;
     item *made = hl_table_at(&table, id);
     CHECK(id >= 1 && id <= MOST && model[id].value == 0);
-    CHECK(made->life >= model[id].life);
-    CHECK(made->life <= HL_MOST_LIVES);
-    *made = (item){.value = value, .life = made->life, .more = {value, ~value, hash}};
-    model[id] = (model_item){.value = value, .hash = hash, .life = made->life, .at = made};
+    CHECK(made->reuse_count >= model[id].reuse_count);
+    CHECK(made->reuse_count <= HL_MOST_REUSES);
+    *made = (item){.value = value, .reuse_count = made->reuse_count, .more = {value, ~value, hash}};
+    model[id] = (model_item){.value = value, .hash = hash, .reuse_count = made->reuse_count, .at = made};
     ids[count++] = id;
     return HL_OK;
 }
@@ -59,7 +59,7 @@ static void remove_at(uint32_t place)
     uint32_t id = ids[place];
     ids[place] = ids[--count];
     model[id].value = 0;
-    model[id].life++;
+    model[id].reuse_count++;
     hl_table_remove(&table, id);
 }
 
@@ -71,8 +71,8 @@ static bool is_there(uint32_t id)
     while (at != 0 && at != id)
         at = hl_table_link(&table, at)->next;
     return at == id && hl_table_link(&table, id)->hash == wanted->hash && found->value == wanted->value &&
-           found->life == wanted->life && found->more[0] == wanted->value && found->more[1] == ~wanted->value &&
-           found->more[2] == wanted->hash && (!table.stable || found == wanted->at);
+           found->reuse_count == wanted->reuse_count && found->more[0] == wanted->value &&
+           found->more[1] == ~wanted->value && found->more[2] == wanted->hash && (!table.stable || found == wanted->at);
 }
 
 static void compare(void)
@@ -169,20 +169,20 @@ static void memory_is_given_back_after_a_peak(void)
 }
 
 /* A span is not given back for the sake of an id that has lived so often that the others of its span would have to
- * begin with its last lives. */
+ * begin with its highest reuse counts. */
 static void old_ids_do_not_age_the_others(void)
 {
     begin(false);
     enum { EACH = 8 * HL_TABLE_SPAN, OLD = 5 * HL_TABLE_SPAN + 1 };
     for (uint32_t i = 0; i < EACH; i++)
         CHECK_OR_RETURN(add(i + 1, i) == HL_OK);
-    ((item *)hl_table_at(&table, OLD))->life = model[OLD].life = HL_MOST_LIVES - 3;
+    ((item *)hl_table_at(&table, OLD))->reuse_count = model[OLD].reuse_count = HL_MOST_REUSES - 3;
     while (count > 0)
         remove_at(count - 1);
     for (uint32_t i = 0; i < EACH; i++)
         CHECK_OR_RETURN(add(i + 1, i) == HL_OK);
     for (uint32_t i = 0; i < EACH; i++)
-        CHECK(ids[i] == OLD ? model[OLD].life == HL_MOST_LIVES - 2 : model[ids[i]].life <= 2);
+        CHECK(ids[i] == OLD ? model[OLD].reuse_count == HL_MOST_REUSES - 2 : model[ids[i]].reuse_count <= 2);
     hl_table_close(&table);
 }
 

@@ -18,9 +18,9 @@ static void a_spot_is_void_when_it_may_mean_another_site(void)
     CHECK_EQUAL(hl_spots_find(spots, sites, AT + 2, SIZE), 0);
     CHECK_EQUAL(hl_spots_find(spots, sites, AT, SIZE + 1), 0);
     CHECK_EQUAL(hl_spots_find(spots, sites, AT, SIZE + (1 << 16)), 0); /* the same key */
-    hl_sites_at(sites, site)->life++;
+    hl_sites_at(sites, site)->reuse_count++;
     CHECK_EQUAL(hl_spots_find(spots, sites, AT, SIZE), 0);
-    hl_sites_at(sites, site)->life--;
+    hl_sites_at(sites, site)->reuse_count--;
     hl_context called = hl_spots_call(spots, spots->root, AT);
     hl_spots_set_callers(spots, called);
     CHECK_EQUAL(hl_spots_find(spots, sites, AT, SIZE), 0);
@@ -29,10 +29,10 @@ static void a_spot_is_void_when_it_may_mean_another_site(void)
 
     hl_code_id code;
     hl_string_id file = 0, name = 0;
-    CHECK_OR_RETURN(hl_book_string(ledger.book, "f", 1, &file) == HL_OK &&
-                    hl_book_string(ledger.book, "n", 1, &name) == HL_OK &&
+    CHECK_OR_RETURN(hl_names_string(ledger.names, "f", 1, &file) == HL_OK &&
+                    hl_names_string(ledger.names, "n", 1, &name) == HL_OK &&
                     hl_ledger_watch_code(&ledger, CODE) == HL_OK &&
-                    hl_codes_add(&ledger.codes, ledger.book, CODE, file, name, &code) == HL_OK);
+                    hl_codes_add(&ledger.codes, ledger.names, CODE, file, name, &code) == HL_OK);
     hl_context root = spots->root;
     CHECK(hl_ledger_leave(&ledger, CODE, 0));
     CHECK(spots->root != root && spots->root != called);
@@ -57,7 +57,7 @@ static void contexts_are_told_apart(void)
     enum { CALLS = 1 << 14, AGAIN = 100 };
     hl_spots spots;
     CHECK_OR_RETURN(hl_spots_open(&spots, false) == HL_OK);
-    hl_context first = hl_spots_call(&spots, spots.root, AGAIN), from = first, last = spots.last;
+    hl_context first = hl_spots_call(&spots, spots.root, AGAIN), from = first, last = spots.last_context;
     CHECK(first != 0 && first != spots.root);
     CHECK_EQUAL(hl_spots_call(&spots, spots.root, AGAIN), first);
     for (uintptr_t instruction = AGAIN + 1; instruction < AGAIN + CALLS; instruction++) {
@@ -68,7 +68,7 @@ static void contexts_are_told_apart(void)
     CHECK(hl_spots_call(&spots, first, AGAIN) > last);
     CHECK(!hl_spots_begin_again(&spots));
     hl_spots_set_callers(&spots, from);
-    spots.last = UINT32_MAX - 1; /* most of them are gone */
+    spots.last_context = UINT32_MAX - 1; /* most of them are gone */
     CHECK(hl_spots_begin_again(&spots));
     CHECK_EQUAL(spots.callers >> 32, spots.root);
     first = hl_spots_call(&spots, spots.root, AGAIN);

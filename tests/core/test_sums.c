@@ -8,19 +8,19 @@
 /* A location's key: its line, so that many locations share one; those of one line have none. */
 enum { KEYS = 3 };
 
-static uint32_t key_of(const hl_book *book, hl_location_id id)
+static uint32_t key_of(const hl_names *names, hl_location_id id)
 {
-    uint32_t key = hl_book_get_location(book, id)->line % (KEYS + 1);
+    uint32_t key = hl_names_get_location(names, id)->line % (KEYS + 1);
     return key < KEYS ? key : HL_SUMS_NO_KEY;
 }
 
 /* The frames that count: all, or from the first to the last of one. */
-static void count_frames(const hl_book *book, const hl_stack *stack, hl_sums_frames frames, uint32_t *from,
+static void count_frames(const hl_names *names, const hl_stack *stack, hl_sums_frames frames, uint32_t *from,
                          uint32_t *to)
 {
     *from = 0;
     if (frames == HL_SUMS_FIRST)
-        while (*from + 1 < stack->depth && key_of(book, stack->locations[*from]) == HL_SUMS_NO_KEY)
+        while (*from + 1 < stack->depth && key_of(names, stack->locations[*from]) == HL_SUMS_NO_KEY)
             ++*from;
     *to = frames == HL_SUMS_ALL || stack->depth == 0 ? stack->depth : *from + 1;
 }
@@ -30,14 +30,14 @@ static void model(const hl_snapshot *snapshot, hl_sums_frames frames, hl_sum wan
     memset(wanted, 0, (KEYS + 1) * sizeof *wanted);
     for (size_t i = 0; i < snapshot->row_count; i++) {
         const hl_row *row = &snapshot->rows[i];
-        const hl_stack *stack = hl_book_get_stack(snapshot->book, row->stack);
+        const hl_stack *stack = hl_names_get_stack(snapshot->names, row->stack);
         uint32_t from, to;
         bool none = stack->depth > 0;
-        count_frames(snapshot->book, stack, frames, &from, &to);
+        count_frames(snapshot->names, stack, frames, &from, &to);
         for (uint32_t key = 0; key <= KEYS; key++) {
             bool there = key == KEYS && none;
             for (uint32_t frame = from; frame < to; frame++)
-                there |= key_of(snapshot->book, stack->locations[frame]) == key;
+                there |= key_of(snapshot->names, stack->locations[frame]) == key;
             none &= !there;
             wanted[key].bytes += there ? row->size * row->live : 0;
             wanted[key].blocks += there ? row->live : 0;
@@ -53,7 +53,7 @@ static void check_sums(const hl_snapshot *snapshot, hl_sums_frames frames)
     CHECK_OR_RETURN(hl_sums_open(&sums, snapshot, frames) == HL_OK);
     uint32_t *keys = malloc((sums.count + 1) * sizeof *keys);
     for (uint32_t i = 0; i < sums.count; i++) {
-        keys[i] = key_of(snapshot->book, sums.locations[i]);
+        keys[i] = key_of(snapshot->names, sums.locations[i]);
         for (uint32_t j = 0; j < i; j++)
             CHECK(sums.locations[i] != sums.locations[j]);
     }
@@ -76,7 +76,7 @@ static void check_split(const hl_snapshot *snapshot)
     CHECK_OR_RETURN(hl_sums_open(&sums, snapshot, HL_SUMS_FIRST) == HL_OK);
     uint32_t *keys = malloc((sums.count + 1) * sizeof *keys);
     for (uint32_t i = 0; i < sums.count; i++) {
-        uint32_t key = key_of(snapshot->book, sums.locations[i]);
+        uint32_t key = key_of(snapshot->names, sums.locations[i]);
         keys[i] = key == HL_SUMS_NO_KEY ? key : key == 1;
     }
     if (CHECK(hl_sums_split(&sums, keys, parts) == HL_OK)) {
@@ -103,33 +103,33 @@ static void random_sums(void)
 {
     uint64_t seed = 1;
     for (int round = 0; round < 60; round++) {
-        hl_book *book = sample_book(round % 2 == 0);
+        hl_names *names = sample_names(round % 2 == 0);
         hl_snapshot *snapshot =
-            sample_snapshot(book, check_below(&seed, 200), 1 + check_below(&seed, 6), 1 + round % 3 * 50, &seed);
+            sample_snapshot(names, check_below(&seed, 200), 1 + check_below(&seed, 6), 1 + round % 3 * 50, &seed);
         check_all_sums(snapshot);
         hl_snapshot_drop(snapshot);
-        hl_book_drop(book);
+        hl_names_drop(names);
     }
 }
 
-/* Thousands of names in the book, a handful in the rows. */
-static void few_rows_of_a_large_book(void)
+/* Thousands of names in the name table, a handful in the rows. */
+static void few_rows_of_a_large_names(void)
 {
     uint64_t seed = 2;
-    hl_book *book = sample_book(true);
+    hl_names *names = sample_names(true);
     for (uint32_t i = 0; i < 20000; i++)
-        sample_location(book, "a", 1, i, "f");
-    hl_snapshot *snapshot = sample_snapshot(book, 40, 10, 5, &seed);
+        sample_location(names, "a", 1, i, "f");
+    hl_snapshot *snapshot = sample_snapshot(names, 40, 10, 5, &seed);
     check_all_sums(snapshot);
     hl_snapshot_drop(snapshot);
-    hl_book_drop(book);
+    hl_names_drop(names);
 }
 
 static void no_memory(void)
 {
     uint64_t seed = 3;
-    hl_book *book = sample_book(false);
-    hl_snapshot *snapshot = sample_snapshot(book, 50, 5, 5, &seed);
+    hl_names *names = sample_names(false);
+    hl_snapshot *snapshot = sample_snapshot(names, 50, 5, 5, &seed);
     uint32_t *keys = calloc(1000, sizeof *keys);
     hl_sum found[2];
     for (size_t n = 1; n < 5; n++) {
@@ -145,14 +145,14 @@ static void no_memory(void)
     }
     free(keys);
     hl_snapshot_drop(snapshot);
-    hl_book_drop(book);
+    hl_names_drop(names);
 }
 
 static void no_memory_for_parts(void)
 {
     uint64_t seed = 4;
-    hl_book *book = sample_book(false);
-    hl_snapshot *snapshot = sample_snapshot(book, 50, 5, 5, &seed), *parts[2];
+    hl_names *names = sample_names(false);
+    hl_snapshot *snapshot = sample_snapshot(names, 50, 5, 5, &seed), *parts[2];
     uint32_t *keys = calloc(1000, sizeof *keys);
     hl_sums sums;
     CHECK_OR_RETURN(hl_sums_open(&sums, snapshot, HL_SUMS_FIRST) == HL_OK);
@@ -170,7 +170,7 @@ static void no_memory_for_parts(void)
     hl_sums_close(&sums);
     free(keys);
     hl_snapshot_drop(snapshot);
-    hl_book_drop(book);
+    hl_names_drop(names);
 }
 
-CHECK_MAIN(TEST(random_sums), TEST(few_rows_of_a_large_book), TEST(no_memory), TEST(no_memory_for_parts))
+CHECK_MAIN(TEST(random_sums), TEST(few_rows_of_a_large_names), TEST(no_memory), TEST(no_memory_for_parts))

@@ -68,11 +68,11 @@ static void enter(worker *w, block *b)
 static void leave(worker *w, const block *b)
 {
     hl_passage passage = go_in(w);
-    uint32_t era = ledger.era;
+    uint32_t clear_count = ledger.clear_count;
     hl_site_id site = check_below(&w->seed, 2) == 0 ? hl_ledger_detach(&ledger, b->address) : 0;
     go_out(w, passage);
     passage = go_in(w);
-    if (site != 0 && ledger.era == era)
+    if (site != 0 && ledger.clear_count == clear_count)
         hl_ledger_reattach(&ledger, b->address, site);
     bool there = block_leaves(&ledger, b->address, 0);
     go_out(w, passage);
@@ -119,15 +119,15 @@ static hl_snapshot *take_snapshot(hl_moment moment)
     hl_snapshot *snapshot;
     hl_gate_enter(&gate);
     size_t room = hl_ledger_rows(&ledger) + 4096;
-    hl_book *book = hl_book_hold(ledger.book);
-    uint32_t era = ledger.era;
+    hl_names *names = hl_names_hold(ledger.names);
+    uint32_t clear_count = ledger.clear_count;
     hl_gate_leave(&gate);
-    hl_status status = hl_snapshot_new(book, room, &snapshot);
-    hl_book_drop(book);
+    hl_status status = hl_snapshot_new(names, room, &snapshot);
+    hl_names_drop(names);
     if (status != HL_OK)
         return NULL;
     hl_gate_enter(&gate);
-    status = ledger.era != era ? HL_FULL : hl_ledger_fill(&ledger, moment, snapshot, room);
+    status = ledger.clear_count != clear_count ? HL_FULL : hl_ledger_fill(&ledger, moment, snapshot, room);
     uint64_t total = moment == HL_PEAK ? ledger.peak : hl_ledger_traced(&ledger);
     hl_gate_leave(&gate);
     if (status == HL_OK) {
@@ -144,9 +144,9 @@ static void read_snapshot(const hl_snapshot *snapshot)
     uint64_t bytes = 0;
     for (size_t i = 0; i < snapshot->row_count; i++) {
         const hl_row *row = &snapshot->rows[i];
-        const hl_stack *stack = hl_book_get_stack(snapshot->book, row->stack);
-        const hl_location *newest = hl_book_get_location(snapshot->book, stack->locations[0]);
-        const hl_string *file = hl_book_get_string(snapshot->book, newest->file);
+        const hl_stack *stack = hl_names_get_stack(snapshot->names, row->stack);
+        const hl_location *newest = hl_names_get_location(snapshot->names, stack->locations[0]);
+        const hl_string *file = hl_names_get_string(snapshot->names, newest->file);
         CHECK(stack->depth == 1 + (newest->line - 1) % NFRAME);
         CHECK(file->length > 4 && memcmp(file->bytes, "file", 4) == 0);
         bytes += row->live * row->size;
@@ -186,7 +186,7 @@ static void *replace(void *replaced)
             continue;
         hl_gate_enter(&gate);
         hl_ledger old = ledger;
-        fresh.era = old.era + 1;
+        fresh.clear_count = old.clear_count + 1;
         ledger = fresh;
         hl_gate_leave(&gate);
         hl_ledger_close(&old);
@@ -238,7 +238,7 @@ static void the_models_of_all_threads_add_up_to_the_ledger(void)
     CHECK_OR_RETURN(snapshot != NULL);
     CHECK_EQUAL(snapshot->blocks, BOX);
     for (size_t i = 0; i < snapshot->row_count; i++)
-        found[stack_of(snapshot->book, snapshot->rows[i].stack)] += snapshot->rows[i].live * snapshot->rows[i].size;
+        found[stack_of(snapshot->names, snapshot->rows[i].stack)] += snapshot->rows[i].live * snapshot->rows[i].size;
     for (int j = 0; j < STACKS; j++)
         CHECK_EQUAL(found[j], live[j]);
     hl_snapshot_drop(snapshot);

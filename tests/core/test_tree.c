@@ -5,30 +5,30 @@
 #include "../../src/core/tree.h"
 #include "sample.h"
 
-static bool same_string(const hl_book *a, hl_string_id x, const hl_book *b, hl_string_id y)
+static bool same_string(const hl_names *a, hl_string_id x, const hl_names *b, hl_string_id y)
 {
     if (x == 0 || y == 0)
         return x == y;
-    const hl_string *left = hl_book_get_string(a, x), *right = hl_book_get_string(b, y);
+    const hl_string *left = hl_names_get_string(a, x), *right = hl_names_get_string(b, y);
     return left->length == right->length && memcmp(left->bytes, right->bytes, left->length) == 0;
 }
 
-static bool same_location(const hl_book *a, hl_location_id x, const hl_book *b, hl_location_id y)
+static bool same_location(const hl_names *a, hl_location_id x, const hl_names *b, hl_location_id y)
 {
-    const hl_location *left = hl_book_get_location(a, x), *right = hl_book_get_location(b, y);
+    const hl_location *left = hl_names_get_location(a, x), *right = hl_names_get_location(b, y);
     return left->line == right->line && same_string(a, left->file, b, right->file) &&
            same_string(a, left->name, b, right->name);
 }
 
 /* The node at which a stack ends: from every node's children, the one with the content of the next frame. */
-static uint32_t end_of(const hl_tree *tree, const hl_book *book, const hl_stack *stack)
+static uint32_t end_of(const hl_tree *tree, const hl_names *names, const hl_stack *stack)
 {
     uint32_t at = 0;
     for (uint32_t i = stack->depth; i > 0; i--) {
         uint32_t found = 0;
         for (uint32_t child = at + 1; child < tree->node_count; child++)
             if (tree->parents[child] == at &&
-                same_location(tree->book, tree->locations[child], book, stack->locations[i - 1])) {
+                same_location(tree->names, tree->locations[child], names, stack->locations[i - 1])) {
                 CHECK(found == 0);
                 found = child;
             }
@@ -78,7 +78,7 @@ static void check_tree(const hl_tree *tree, const hl_snapshot *const *snapshots,
             const hl_row *row = &snapshots[i]->rows[j];
             if (row->live == 0)
                 continue;
-            uint32_t end = end_of(tree, snapshots[i]->book, hl_book_get_stack(snapshots[i]->book, row->stack));
+            uint32_t end = end_of(tree, snapshots[i]->names, hl_names_get_stack(snapshots[i]->names, row->stack));
             sums[4 * end] += row->size * row->live;
             sums[4 * end + 1] += row->live;
             for (uint32_t at = end;; at = tree->parents[at]) {
@@ -110,18 +110,18 @@ static void drop_all(const hl_snapshot *const *snapshots, size_t count)
             hl_snapshot_drop((hl_snapshot *)snapshots[i]);
 }
 
-/* Snapshots that share a book, or have their own, or are not there. */
+/* Snapshots that share a name table, or have their own, or are not there. */
 static void random_snapshots(const hl_snapshot **snapshots, size_t count, uint32_t rows, uint64_t *seed)
 {
-    hl_book *shared = sample_book(true);
+    hl_names *shared = sample_names(true);
     for (size_t i = 0; i < count; i++) {
-        hl_book *book = check_below(seed, 2) == 0 ? sample_book(false) : hl_book_hold(shared);
+        hl_names *names = check_below(seed, 2) == 0 ? sample_names(false) : hl_names_hold(shared);
         snapshots[i] = check_below(seed, 5) == 0
                            ? NULL
-                           : sample_snapshot(book, check_below(seed, rows + 1), 1 + check_below(seed, 6), 3, seed);
-        hl_book_drop(book);
+                           : sample_snapshot(names, check_below(seed, rows + 1), 1 + check_below(seed, 6), 3, seed);
+        hl_names_drop(names);
     }
-    hl_book_drop(shared);
+    hl_names_drop(shared);
 }
 
 static void random_trees(void)
@@ -141,15 +141,15 @@ static void random_trees(void)
 
 static void one_path(void)
 {
-    hl_book *book = sample_book(false);
+    hl_names *names = sample_names(false);
     hl_snapshot *snapshot;
-    sample_must(hl_snapshot_new(book, 3, &snapshot));
-    hl_location_id locations[] = {sample_location(book, "new.py", 6, 3, "c"),
-                                  sample_location(book, "mid.py", 6, 2, "b"),
-                                  sample_location(book, "old.py", 6, 1, "a")};
-    sample_must(hl_book_stack(book, locations, 3, 3, &snapshot->rows[0].stack));
-    sample_must(hl_book_stack(book, locations + 1, 2, 2, &snapshot->rows[1].stack));
-    sample_must(hl_book_stack(book, locations, 1, 1, &snapshot->rows[2].stack)); /* dead */
+    sample_must(hl_snapshot_new(names, 3, &snapshot));
+    hl_location_id locations[] = {sample_location(names, "new.py", 6, 3, "c"),
+                                  sample_location(names, "mid.py", 6, 2, "b"),
+                                  sample_location(names, "old.py", 6, 1, "a")};
+    sample_must(hl_names_stack(names, locations, 3, 3, &snapshot->rows[0].stack));
+    sample_must(hl_names_stack(names, locations + 1, 2, 2, &snapshot->rows[1].stack));
+    sample_must(hl_names_stack(names, locations, 1, 1, &snapshot->rows[2].stack)); /* dead */
     snapshot->rows[0].size = 10;
     snapshot->rows[0].live = 2;
     snapshot->rows[1].size = 5;
@@ -161,7 +161,7 @@ static void one_path(void)
     CHECK_EQUAL(tree.node_count, 4);
     for (uint32_t i = 1; i < 4; i++) {
         CHECK_EQUAL(tree.parents[i], i - 1);
-        CHECK_EQUAL(hl_book_get_location(tree.book, tree.locations[i])->line, i);
+        CHECK_EQUAL(hl_names_get_location(tree.names, tree.locations[i])->line, i);
     }
     CHECK_EQUAL(tree.sums[0].own_bytes[3], 20);
     CHECK_EQUAL(tree.sums[0].own_bytes[2], 5);
@@ -169,7 +169,7 @@ static void one_path(void)
     CHECK_EQUAL(tree.sums[0].blocks[1], 3);
     hl_tree_close(&tree);
     hl_snapshot_drop(snapshot);
-    hl_book_drop(book);
+    hl_names_drop(names);
 }
 
 /* Stacks that part and have the same frames again further down, one below the other: what is common to two of them ends
@@ -178,15 +178,15 @@ static void paths_that_part_and_meet_again(void)
 {
     static const char *const paths[] = {"abcd", "axcd", "abcd", "abxd", "a", "abcde", "xbcde", "abcde", "bcde", "cde"};
     enum { PATHS = sizeof paths / sizeof *paths };
-    hl_book *book = sample_book(false);
+    hl_names *names = sample_names(false);
     hl_snapshot *snapshot;
-    sample_must(hl_snapshot_new(book, PATHS, &snapshot));
+    sample_must(hl_snapshot_new(names, PATHS, &snapshot));
     for (uint32_t i = 0; i < PATHS; i++) {
         hl_location_id locations[8];
         uint32_t depth = (uint32_t)strlen(paths[i]);
         for (uint32_t frame = 0; frame < depth; frame++)
-            locations[depth - 1 - frame] = sample_location(book, "part.py", 7, (uint32_t)paths[i][frame], "f");
-        sample_must(hl_book_stack(book, locations, depth, depth, &snapshot->rows[i].stack));
+            locations[depth - 1 - frame] = sample_location(names, "part.py", 7, (uint32_t)paths[i][frame], "f");
+        sample_must(hl_names_stack(names, locations, depth, depth, &snapshot->rows[i].stack));
         snapshot->rows[i].size = 1u << i;
         snapshot->rows[i].live = 1;
     }
@@ -198,19 +198,19 @@ static void paths_that_part_and_meet_again(void)
     check_tree(&tree, given, 2);
     hl_tree_close(&tree);
     hl_snapshot_drop(snapshot);
-    hl_book_drop(book);
+    hl_names_drop(names);
 }
 
 static void sums_that_do_not_fit(void)
 {
-    hl_book *book = sample_book(false);
+    hl_names *names = sample_names(false);
     hl_snapshot *snapshot;
     hl_tree tree;
-    sample_must(hl_snapshot_new(book, 2, &snapshot));
+    sample_must(hl_snapshot_new(names, 2, &snapshot));
     for (int i = 0; i < 2; i++) {
         snapshot->rows[i] = (hl_row){.size = 1, .live = 1};
         hl_location_id none[1] = {0};
-        sample_must(hl_book_stack(book, none, 0, 0, &snapshot->rows[i].stack));
+        sample_must(hl_names_stack(names, none, 0, 0, &snapshot->rows[i].stack));
     }
     hl_snapshot_seal(snapshot, 2);
     const hl_snapshot *given[] = {snapshot};
@@ -225,7 +225,7 @@ static void sums_that_do_not_fit(void)
     snapshot->rows[0] = (hl_row){.size = UINT64_MAX / 2, .live = 3, .stack = snapshot->rows[0].stack};
     CHECK_EQUAL(hl_tree_open(given, 1, false, &tree), HL_TOO_LARGE);
     hl_snapshot_drop(snapshot);
-    hl_book_drop(book);
+    hl_names_drop(names);
 }
 
 /* --- joints --- */
@@ -233,16 +233,16 @@ static void sums_that_do_not_fit(void)
 enum { MOST_STACKS = 8, LIMIT = 4 };
 
 /* A snapshot of stacks of at most `limit` frames: each is a word, the oldest frame first, a letter a frame. */
-static hl_snapshot *cut_at(uint32_t limit, hl_book *book, const char *const *words, size_t count, bool totals)
+static hl_snapshot *cut_at(uint32_t limit, hl_names *names, const char *const *words, size_t count, bool totals)
 {
     hl_snapshot *snapshot;
-    sample_must(hl_snapshot_new(book, count, &snapshot));
+    sample_must(hl_snapshot_new(names, count, &snapshot));
     for (size_t i = 0; i < count; i++) {
         hl_location_id locations[LIMIT];
         uint32_t total = (uint32_t)strlen(words[i]), depth = total < limit ? total : limit;
         for (uint32_t frame = 0; frame < depth; frame++)
-            locations[frame] = sample_location(book, "cut.py", 6, (uint32_t)words[i][total - 1 - frame], "f");
-        sample_must(hl_book_stack(book, locations, depth, totals ? total : 0, &snapshot->rows[i].stack));
+            locations[frame] = sample_location(names, "cut.py", 6, (uint32_t)words[i][total - 1 - frame], "f");
+        sample_must(hl_names_stack(names, locations, depth, totals ? total : 0, &snapshot->rows[i].stack));
         snapshot->rows[i].size = 1u << i;
         snapshot->rows[i].live = 1;
     }
@@ -259,9 +259,9 @@ static const char *path_of(const hl_tree *tree, uint64_t bytes, char room[64])
     char *word = room + 63;
     *word = '\0';
     for (; at != 0; at = tree->parents[at]) {
-        const hl_location *location = hl_book_get_location(tree->book, tree->locations[at]);
-        const hl_string *file = hl_book_get_string(tree->book, location->file);
-        const hl_string *name = location->name == 0 ? NULL : hl_book_get_string(tree->book, location->name);
+        const hl_location *location = hl_names_get_location(tree->names, tree->locations[at]);
+        const hl_string *file = hl_names_get_string(tree->names, location->file);
+        const hl_string *name = location->name == 0 ? NULL : hl_names_get_string(tree->names, location->name);
         bool joint = file->length == strlen(HL_TREE_CUT) && memcmp(file->bytes, HL_TREE_CUT, file->length) == 0;
         bool unknown =
             joint && name->length == strlen(HL_TREE_UNKNOWN) && memcmp(name->bytes, HL_TREE_UNKNOWN, name->length) == 0;
@@ -303,8 +303,8 @@ static void cut_stacks_are_joined(void)
         size_t count = 0;
         while (count < MOST_STACKS && joinings[i].stacks[count] != NULL)
             count++;
-        hl_book *book = sample_book(false);
-        hl_snapshot *snapshot = cut_at(LIMIT, book, joinings[i].stacks, count, true);
+        hl_names *names = sample_names(false);
+        hl_snapshot *snapshot = cut_at(LIMIT, names, joinings[i].stacks, count, true);
         const hl_snapshot *given[] = {snapshot, snapshot}; /* of the same stacks, the same nodes */
         hl_tree tree;
         CHECK_OR_RETURN(hl_tree_open(given, 2, true, &tree) == HL_OK);
@@ -322,7 +322,7 @@ static void cut_stacks_are_joined(void)
         check_tree(&tree, given, 2); /* as they are */
         hl_tree_close(&tree);
         hl_snapshot_drop(snapshot);
-        hl_book_drop(book);
+        hl_names_drop(names);
     }
 }
 
@@ -331,21 +331,21 @@ static void nothing_to_join(void)
 {
     static const char *const words[] = {"abc", "abcdef"};
     char room[64];
-    hl_book *book = sample_book(false);
-    hl_snapshot *snapshot = cut_at(LIMIT, book, words, 2, false);
+    hl_names *names = sample_names(false);
+    hl_snapshot *snapshot = cut_at(LIMIT, names, words, 2, false);
     const hl_snapshot *given[] = {snapshot};
     hl_tree tree;
     CHECK_OR_RETURN(hl_tree_open(given, 1, true, &tree) == HL_OK);
     CHECK(strcmp(path_of(&tree, 2, room), "cdef") == 0);
     hl_tree_close(&tree);
     hl_snapshot_drop(snapshot);
-    snapshot = cut_at(1, book, words, 2, true); /* every stack is its newest frame */
+    snapshot = cut_at(1, names, words, 2, true); /* every stack is its newest frame */
     given[0] = snapshot;
     CHECK_OR_RETURN(hl_tree_open(given, 1, true, &tree) == HL_OK);
     CHECK(strcmp(path_of(&tree, 2, room), "f") == 0);
     hl_tree_close(&tree);
     hl_snapshot_drop(snapshot);
-    hl_book_drop(book);
+    hl_names_drop(names);
 }
 
 /* Every allocation fails once; the sanitizer sees what is not given back. A table that cannot split goes unnoticed. */
@@ -354,9 +354,9 @@ static void failures_leak_nothing(void)
     uint64_t seed = 5;
     const hl_snapshot *snapshots[4];
     random_snapshots(snapshots, 3, 40, &seed);
-    hl_book *book = sample_book(false);
-    snapshots[3] = cut_at(LIMIT, book, joinings[1].stacks, 3, true);
-    hl_book_drop(book);
+    hl_names *names = sample_names(false);
+    snapshots[3] = cut_at(LIMIT, names, joinings[1].stacks, 3, true);
+    hl_names_drop(names);
     size_t failed = 1, noticed = 0;
     for (size_t n = 1; failed != 0; n++) {
         hl_tree tree;

@@ -100,7 +100,7 @@ static void compare(const hl_snapshot *snapshot, const sums *model)
     memset(found, 0, sizeof found);
     for (size_t i = 0; i < snapshot->row_count; i++) {
         const hl_row *row = &snapshot->rows[i];
-        uint32_t key = stack_of(snapshot->book, row->stack) * SIZES + (uint32_t)(row->size / 8);
+        uint32_t key = stack_of(snapshot->names, row->stack) * SIZES + (uint32_t)(row->size / 8);
         CHECK(row->live > 0 && row->allocated >= row->live);
         CHECK_EQUAL(found[key], 0);
         found[key] = row->live;
@@ -113,7 +113,7 @@ static void compare(const hl_snapshot *snapshot, const sums *model)
 static hl_snapshot *new_snapshot(size_t room)
 {
     hl_snapshot *snapshot;
-    if (hl_snapshot_new(the.ledger.book, room, &snapshot) != HL_OK)
+    if (hl_snapshot_new(the.ledger.names, room, &snapshot) != HL_OK)
         abort();
     return snapshot;
 }
@@ -293,7 +293,7 @@ static void too_little_room(void)
     hl_ledger *ledger = &the.ledger;
     size_t room = hl_ledger_rows(ledger);
     hl_site_id ids = ledger->sites.table.used;
-    uint64_t peak = ledger->peak, epoch = ledger->epoch;
+    uint64_t peak = ledger->peak, peak_epoch = ledger->peak_epoch;
     hl_window *window;
     CHECK_OR_RETURN(hl_window_new(ids, &window) == HL_OK);
     hl_snapshot *stretch = new_snapshot(room), *start = new_snapshot(room);
@@ -302,7 +302,8 @@ static void too_little_room(void)
     CHECK_OR_RETURN(hl_window_new(ids + 1, &window) == HL_OK);
     CHECK(hl_window_open(ledger, window, stretch, start, room - 1) == HL_FULL);
     CHECK(hl_window_open(ledger, window, NULL, start, room) == HL_FULL); /* the program's peak is to be kept */
-    CHECK(ledger->windows == NULL && ledger->earlier_peak == NULL && ledger->epoch == epoch && ledger->peak == peak);
+    CHECK(ledger->windows == NULL && ledger->earlier_peak == NULL && ledger->peak_epoch == peak_epoch &&
+          ledger->peak == peak);
     CHECK(hl_window_open(ledger, window, stretch, start, room) == HL_OK);
     CHECK(hl_window_reset_peak(ledger, NULL, 0) == HL_FULL); /* the window's is */
     hl_window_answers answers = {new_snapshot(room), new_snapshot(room), new_snapshot(room)};

@@ -85,17 +85,17 @@ static char *copy_of(const uint8_t *bytes, size_t length)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
     hl_filter filters[MOST_FILTERS];
-    char *patterns[MOST_FILTERS], *names[MOST_FILTERS];
+    char *patterns[MOST_FILTERS], *texts[MOST_FILTERS];
     size_t count = 0, at = 0;
     uint64_t seed = length;
-    hl_book *book = sample_book(false);
-    hl_snapshot *snapshot = sample_snapshot(book, 20, 3, 20, &seed);
+    hl_names *names = sample_names(false);
+    hl_snapshot *snapshot = sample_snapshot(names, 20, 3, 20, &seed);
     while (count < MOST_FILTERS && at + 4 <= length && at + 4 + bytes[at + 2] + bytes[at + 3] <= length) {
         const uint8_t *flags = bytes + at;
         size_t pattern_length = flags[2], name_length = flags[3];
         patterns[count] = copy_of(flags + 4, pattern_length);
-        names[count] = copy_of(flags + 4 + pattern_length, name_length);
-        match(patterns[count], pattern_length, names[count], name_length);
+        texts[count] = copy_of(flags + 4 + pattern_length, name_length);
+        match(patterns[count], pattern_length, texts[count], name_length);
         filters[count] = filter_of(flags, patterns[count], pattern_length);
         at += 4 + pattern_length + name_length;
         count++;
@@ -105,9 +105,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     insist(check_failures == 0, "a filtered snapshot is not what the rules say");
     for (size_t i = 0; i < count; i++) {
         free(patterns[i]);
-        free(names[i]);
+        free(texts[i]);
     }
     hl_snapshot_drop(snapshot);
-    hl_book_drop(book);
+    hl_names_drop(names);
     return 0;
 }

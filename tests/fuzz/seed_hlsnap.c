@@ -29,12 +29,12 @@ int main(int argc, char **argv)
         return 2;
     }
     for (int i = 0; i < (int)(sizeof seeds / sizeof *seeds); i++) {
-        hl_book *book = sample_book(false);
+        hl_names *names = sample_names(false);
         hl_snapshot *snapshots[HL_HLSNAP_MOST_SNAPSHOTS];
         hl_hlsnap_section more = {.kind = {'M', 'O', 'R', 'E'}, .bytes = (const uint8_t *)"more", .length = 4};
         hl_hlsnap_file made;
         for (uint32_t j = 0; j < seeds[i][0]; j++) {
-            snapshots[j] = sample_snapshot(book, seeds[i][1], seeds[i][2], seeds[i][3], &seed);
+            snapshots[j] = sample_snapshot(names, seeds[i][1], seeds[i][2], seeds[i][3], &seed);
             sample_vary(snapshots[j], &seed);
         }
         sample_must(hl_hlsnap_write((const hl_snapshot *const *)snapshots, seeds[i][0], &more, i % 2, &made));
@@ -42,7 +42,7 @@ int main(int argc, char **argv)
         hl_os_free(made.bytes);
         for (uint32_t j = 0; j < seeds[i][0]; j++)
             hl_snapshot_drop(snapshots[j]);
-        hl_book_drop(book);
+        hl_names_drop(names);
     }
     return 0;
 }

@@ -93,8 +93,8 @@ BUGS = [
         "codes",
         "what was learnt of a code object outlives it",
         "src/core/codes.c",
-        "    if (id != 0)\n        forget(codes, book, id);\n",
-        "    (void)book;\n",
+        "    if (id != 0)\n        forget(codes, names, id);\n",
+        "    (void)names;\n",
     ),
     Bug(
         "codes",
@@ -231,10 +231,10 @@ BUGS = [
     ),
     Bug(
         "gh_126314",
-        "a snapshot does not hold the book that it names things of",
+        "a snapshot does not hold the name table that it names things of",
         "src/core/snapshot.c",
-        "    made->book = hl_book_hold(book);\n",
-        "    made->book = book;\n",
+        "    made->names = hl_names_hold(names);\n",
+        "    made->names = names;\n",
         "record",
     ),
     Bug(
@@ -357,8 +357,8 @@ BUGS = [
         "attack_real_time",
         "a real-time thread only yields",
         "src/core/os.c",
-        "    if (round < YIELDS) {\n",
-        "    if (round < UINT32_MAX) {\n",
+        "    if (attempt < YIELDS) {\n",
+        "    if (attempt < UINT32_MAX) {\n",
         "gate_address_undefined",
     ),
     Bug(

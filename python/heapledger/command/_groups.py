@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 
-from heapledger._ledger import _greatest, _sum_by
+from heapledger._ledger import _sum_by, _top_statistics
 from heapledger.command import _names
 
 TYPE_CHECKING = False
@@ -137,7 +137,7 @@ def groups(snapshot: Snapshot, by: str, cumulative: bool, limit: int, folding: F
     rest, imports = folding.parts(snapshot)
     size, count = total(imports) if imports is not None else (0, 0)
     if _is_native(by, cumulative, folding):
-        best, number = _greatest(rest, None, _NATIVE[by], limit)
+        best, number = _top_statistics(rest, None, _NATIVE[by], limit)
         found = [Group(_native_key(by, one.traceback), one.size, one.count) for one in best]
     else:
         sums = _sums(rest, imports, by, cumulative, folding)
@@ -163,7 +163,7 @@ def differences(
     parts = [folding.parts(old), folding.parts(new)]
     folded: list[_Sums] = [{_names.IMPORTS: total(imports)} if imports is not None else {} for _, imports in parts]
     if _is_native(by, cumulative, folding):
-        best, number = _greatest(parts[1][0], parts[0][0], _NATIVE[by], limit)
+        best, number = _top_statistics(parts[1][0], parts[0][0], _NATIVE[by], limit)
         found = [
             Difference(_native_key(by, one.traceback), one.size, one.count, one.size_diff, one.count_diff)
             for one in best

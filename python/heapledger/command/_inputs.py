@@ -10,7 +10,7 @@ import sys
 
 import heapledger
 from heapledger import _capture
-from heapledger._ledger import _file_snapshot, _lacks_frames, _snapshot_facts, _Traces
+from heapledger._ledger import _file_snapshot, _lacks_frames, _raw_metadata, _Traces
 from heapledger._metadata import MOMENTS
 from heapledger.command import Failure, _folding, _progress, _text
 
@@ -73,7 +73,7 @@ def _with_frames(snapshot: Snapshot) -> Snapshot:
     if not _lacks_frames(snapshot.traces):
         return snapshot
     traces = [(one.domain, one.size, one._trace[2] or NO_FRAMES, *one._trace[3:]) for one in snapshot.traces]
-    return _file_snapshot(_Traces(traces), snapshot.traceback_limit, _snapshot_facts(snapshot))
+    return _file_snapshot(_Traces(traces), snapshot.traceback_limit, _raw_metadata(snapshot))
 
 
 def _load_one(filename: str) -> Capture:

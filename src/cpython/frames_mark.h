@@ -1,4 +1,4 @@
-/* frames_settle.h: a mark on frames by which they are known again, included by each frames_3XX.c.
+/* frames_mark.h: a mark on frames by which they are known again, included by each frames_3XX.c.
  *
  * As long as a frame lives, its callers stand still, each at the instruction that called the next (jumps.h has the one
  * exception). But a frame cannot be told by its address: a call that returns and another one leave a new frame in the
@@ -21,19 +21,19 @@
  * reads but to see that it is negative. A frame that calls another one by itself, not through C, and a generator that
  * yields have their stack pointer there meanwhile, and have lost the mark when they go on.
  */
-#ifndef HL_FRAMES_SETTLE_H
-#define HL_FRAMES_SETTLE_H
+#ifndef HL_FRAMES_MARK_H
+#define HL_FRAMES_MARK_H
 
-/* settle: `f` is a complete frame of the calling thread. */
+/* mark: `f` is a complete frame of the calling thread. */
 
 #if PY_VERSION_HEX >= 0x030d0000
 
-static inline bool is_settled(const frame *f)
+static inline bool is_marked(const frame *f)
 {
     return f->f_locals == Py_None && f->owner == FRAME_OWNED_BY_THREAD;
 }
 
-static inline void settle(const frame *f)
+static inline void mark(const frame *f)
 {
     if (f->f_locals == NULL && f->owner == FRAME_OWNED_BY_THREAD && (code_of(f)->co_flags & CO_OPTIMIZED) != 0)
         ((frame *)f)->f_locals = Py_None; /* immortal */
@@ -41,17 +41,17 @@ static inline void settle(const frame *f)
 
 #else
 
-enum { RUNNING = -1, SETTLED = -2 };
+enum { RUNNING = -1, MARKED = -2 };
 
-static inline bool is_settled(const frame *f)
+static inline bool is_marked(const frame *f)
 {
-    return f->stacktop == SETTLED;
+    return f->stacktop == MARKED;
 }
 
-static inline void settle(const frame *f)
+static inline void mark(const frame *f)
 {
     if (f->stacktop == RUNNING)
-        ((frame *)f)->stacktop = SETTLED;
+        ((frame *)f)->stacktop = MARKED;
 }
 
 #endif

@@ -1,12 +1,12 @@
-/* early.c: see early.h. */
+/* lifecycle.c: see lifecycle.h. */
 
-#include "early.h"
+#include "lifecycle.h"
 
 #include <Python.h>
 #include <signal.h>
 #include <string.h>
 
-static const hl_early_events *heard;
+static const hl_lifecycle_events *heard;
 
 /* --- the ways out --- */
 
@@ -163,7 +163,7 @@ static PyObject *init_signal(void)
     return module;
 }
 
-void hl_early_watch(const hl_early_events *events)
+void hl_lifecycle_watch(const hl_lifecycle_events *events)
 {
     heard = events;
     for (struct _inittab *entry = PyImport_Inittab; entry != NULL && entry->name != NULL; entry++) {

@@ -1,4 +1,4 @@
-/* facts.c: what is known of the process and of the moment when a snapshot is taken.
+/* metadata.c: what is known of the process and of the moment when a snapshot is taken.
  *
  * Taking a snapshot must stay cheap, so it comes with an array of numbers, of which python/heapledger/_metadata.py
  * makes the dict when somebody asks. The array is one object of a type without a freelist: numbers and tuples would
@@ -7,12 +7,12 @@
  *
  * Threading: the GIL.
  */
-#include "facts.h"
+#include "metadata.h"
 
 #include <time.h>
 #include <unistd.h>
 
-#include "../run/process_facts.h"
+#include "../run/process_memory.h"
 
 static PyObject *number_or_none(bool known, uint64_t number)
 {
@@ -21,14 +21,14 @@ static PyObject *number_or_none(bool known, uint64_t number)
 
 enum { MOMENT = 2 }; /* its place among the numbers */
 
-bool hl_py_facts_take(hl_snapshot *const *snapshots, size_t count, const hl_tracer_facts *tracer, PyObject **taken)
+bool hl_py_metadata_take(hl_snapshot *const *snapshots, size_t count, const hl_tracer_totals *tracer, PyObject **taken)
 {
     struct timespec now;
     uint64_t rss = 0;
 
     clock_gettime(CLOCK_REALTIME, &now);
     bool known = hl_process_rss(&rss);
-    int64_t facts[] = {
+    int64_t raw_metadata[] = {
         (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
         getpid(),
         HL_LIVE, /* each gets its own below */
@@ -42,8 +42,8 @@ bool hl_py_facts_take(hl_snapshot *const *snapshots, size_t count, const hl_trac
         (int64_t)hl_tracer_bytes_total(&tracer->memory),
     };
     for (size_t i = 0; i < count; i++) {
-        facts[MOMENT] = snapshots[i]->moment;
-        taken[i] = PyByteArray_FromStringAndSize((const char *)facts, sizeof facts);
+        raw_metadata[MOMENT] = snapshots[i]->moment;
+        taken[i] = PyByteArray_FromStringAndSize((const char *)raw_metadata, sizeof raw_metadata);
         if (taken[i] == NULL) {
             while (i > 0)
                 Py_DECREF(taken[--i]);
@@ -53,13 +53,13 @@ bool hl_py_facts_take(hl_snapshot *const *snapshots, size_t count, const hl_trac
     return true;
 }
 
-PyObject *hl_py_facts_process(PyObject *module, PyObject *unused)
+PyObject *hl_py_metadata_process_memory(PyObject *module, PyObject *unused)
 {
     uint64_t arenas = 0;
     hl_process_heap heap;
 
     (void)module, (void)unused;
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     bool known = hl_process_arenas(&arenas);
     PyObject *first = number_or_none(known, arenas);
     if (first == NULL)

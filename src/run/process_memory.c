@@ -1,6 +1,6 @@
-/* process_facts.c: see process_facts.h. */
+/* process_memory.c: see process_memory.h. */
 
-#include "process_facts.h"
+#include "process_memory.h"
 
 #include <Python.h>
 #include <errno.h>
@@ -91,8 +91,8 @@ bool hl_process_arenas(uint64_t *bytes)
 bool hl_process_heap_of_c(hl_process_heap *heap)
 {
 #ifdef HL_HAVE_MALLINFO2
-    struct mallinfo2 facts = mallinfo2();
-    *heap = (hl_process_heap){facts.arena, facts.hblkhd, facts.uordblks, facts.fordblks};
+    struct mallinfo2 info = mallinfo2();
+    *heap = (hl_process_heap){info.arena, info.hblkhd, info.uordblks, info.fordblks};
     return true;
 #else
     (void)heap;

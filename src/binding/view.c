@@ -1,16 +1,16 @@
-/* source.c: a core snapshot and the Python objects made from it, each at most once.
+/* view.c: a core snapshot and the Python objects made from it, each at most once.
  *
- * Everything lazy (traces, tracebacks, statistics) holds a source and an id. The source makes a str per file name, a
+ * Everything lazy (traces, tracebacks, statistics) holds a view and an id. The view makes a str per file name, a
  * tuple per line and a tuple per stack when first asked, and hands out the same object afterwards: tracebacks of one
  * stack are identical, as tools expect of the stdlib's.
  *
- * Invariant: a source refers to str, int and tuples of them only, so it is in no reference cycle and the collector does
+ * Invariant: a view refers to str, int and tuples of them only, so it is in no reference cycle and the collector does
  * not need to see it.
  *
  * Threading: the GIL. Making an object may run the collector and with it any code, also code that comes back here: so
  * an object is made first and entered afterwards, and the one that was entered first wins.
  */
-#include "source.h"
+#include "view.h"
 
 #include "text.h"
 
@@ -89,93 +89,93 @@ static void objects_free(hl_py_object_table *objects)
 
 /* --- names --- */
 
-bool hl_py_source_seed_string(hl_py_source *source, hl_string_id id, PyObject *text)
+bool hl_py_view_seed_string(hl_py_view *view, hl_string_id id, PyObject *text)
 {
-    PyObject *entered = objects_put(&source->strings, id, Py_NewRef(text));
+    PyObject *entered = objects_put(&view->strings, id, Py_NewRef(text));
 
     Py_XDECREF(entered);
     return entered != NULL;
 }
 
-PyObject *hl_py_source_string(hl_py_source *source, hl_string_id id)
+PyObject *hl_py_view_string(hl_py_view *view, hl_string_id id)
 {
-    PyObject *text = objects_get(&source->strings, id);
+    PyObject *text = objects_get(&view->strings, id);
     if (text != NULL)
         return text;
-    const hl_string *string = hl_book_get_string(source->snapshot->book, id);
-    return objects_put(&source->strings, id, hl_py_text_decode(string->bytes, string->length));
+    const hl_string *string = hl_names_get_string(view->snapshot->names, id);
+    return objects_put(&view->strings, id, hl_py_text_decode(string->bytes, string->length));
 }
 
-PyObject *hl_py_source_line(hl_py_source *source, hl_location_id id)
+PyObject *hl_py_view_line(hl_py_view *view, hl_location_id id)
 {
-    const hl_location *location = hl_book_get_location(source->snapshot->book, id);
+    const hl_location *location = hl_names_get_location(view->snapshot->names, id);
     uint32_t line_id = location->line_id;
-    PyObject *pair = objects_get(&source->lines, line_id);
+    PyObject *pair = objects_get(&view->lines, line_id);
     if (pair != NULL)
         return pair;
     uint32_t line = location->line;
-    PyObject *file = hl_py_source_string(source, location->file);
+    PyObject *file = hl_py_view_string(view, location->file);
     if (file == NULL)
         return NULL;
-    return objects_put(&source->lines, line_id, Py_BuildValue("(NI)", file, line));
+    return objects_put(&view->lines, line_id, Py_BuildValue("(NI)", file, line));
 }
 
-PyObject *hl_py_source_frames(hl_py_source *source, hl_stack_id id)
+PyObject *hl_py_view_frames(hl_py_view *view, hl_stack_id id)
 {
-    PyObject *frames = objects_get(&source->stacks, id);
+    PyObject *frames = objects_get(&view->stacks, id);
     if (frames != NULL)
         return frames;
-    const hl_stack *stack = hl_book_get_stack(source->snapshot->book, id);
+    const hl_stack *stack = hl_names_get_stack(view->snapshot->names, id);
     frames = PyTuple_New(stack->depth);
     for (uint32_t i = 0; frames != NULL && i < stack->depth; i++) {
-        PyObject *pair = hl_py_source_line(source, stack->locations[i]);
+        PyObject *pair = hl_py_view_line(view, stack->locations[i]);
         if (pair == NULL)
             Py_CLEAR(frames);
         else
             PyTuple_SET_ITEM(frames, i, pair);
     }
-    return objects_put(&source->stacks, id, frames);
+    return objects_put(&view->stacks, id, frames);
 }
 
-PyObject *hl_py_source_total(hl_py_source *source, hl_stack_id id)
+PyObject *hl_py_view_total(hl_py_view *view, hl_stack_id id)
 {
     /* The ledger that the snapshot is from may set it meanwhile. */
-    uint32_t total = __atomic_load_n(&hl_book_get_stack(source->snapshot->book, id)->total, __ATOMIC_RELAXED);
+    uint32_t total = __atomic_load_n(&hl_names_get_stack(view->snapshot->names, id)->total, __ATOMIC_RELAXED);
 
     return total == 0 ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(total);
 }
 
 /* --- rows and blocks --- */
 
-PyObject *hl_py_source_row(hl_py_source *source, size_t row)
+PyObject *hl_py_view_row(hl_py_view *view, size_t row)
 {
-    if (source->rows == NULL) {
-        source->rows = hl_os_alloc(source->snapshot->row_count, sizeof(*source->rows));
-        if (source->rows == NULL)
+    if (view->rows == NULL) {
+        view->rows = hl_os_alloc(view->snapshot->row_count, sizeof(*view->rows));
+        if (view->rows == NULL)
             return PyErr_NoMemory();
     }
-    if (source->rows[row] != NULL)
-        return Py_NewRef(source->rows[row]);
-    const hl_row *site = &source->snapshot->rows[row];
-    PyObject *frames = hl_py_source_frames(source, site->stack);
-    PyObject *total = frames != NULL ? hl_py_source_total(source, site->stack) : NULL;
+    if (view->rows[row] != NULL)
+        return Py_NewRef(view->rows[row]);
+    const hl_row *site = &view->snapshot->rows[row];
+    PyObject *frames = hl_py_view_frames(view, site->stack);
+    PyObject *total = frames != NULL ? hl_py_view_total(view, site->stack) : NULL;
     if (total == NULL) {
         Py_XDECREF(frames);
         return NULL;
     }
     PyObject *trace = Py_BuildValue("(IKNN)", site->domain, (unsigned long long)site->size, frames, total);
-    if (trace != NULL && source->rows[row] == NULL)
-        source->rows[row] = Py_NewRef(trace);
+    if (trace != NULL && view->rows[row] == NULL)
+        view->rows[row] = Py_NewRef(trace);
     else if (trace != NULL)
-        Py_SETREF(trace, Py_NewRef(source->rows[row]));
+        Py_SETREF(trace, Py_NewRef(view->rows[row]));
     return trace;
 }
 
-bool hl_py_source_row_of_block(hl_py_source *source, uint64_t block, size_t *row)
+bool hl_py_view_row_of_block(hl_py_view *view, uint64_t block, size_t *row)
 {
-    const hl_snapshot *snapshot = source->snapshot;
+    const hl_snapshot *snapshot = view->snapshot;
 
-    if (source->starts == NULL) {
+    if (view->starts == NULL) {
         uint64_t *starts = hl_os_alloc(snapshot->row_count, sizeof(*starts));
         if (starts == NULL) {
             PyErr_NoMemory();
@@ -186,13 +186,13 @@ bool hl_py_source_row_of_block(hl_py_source *source, uint64_t block, size_t *row
             starts[i] = start;
             start += snapshot->rows[i].live;
         }
-        source->starts = starts;
+        view->starts = starts;
     }
     /* The last row that starts at or before the block: rows without live blocks start where the next one does. */
     size_t low = 0, high = snapshot->row_count;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
-        if (source->starts[middle] <= block)
+        if (view->starts[middle] <= block)
             low = middle;
         else
             high = middle;
@@ -201,16 +201,16 @@ bool hl_py_source_row_of_block(hl_py_source *source, uint64_t block, size_t *row
     return true;
 }
 
-PyObject *hl_py_source_list(hl_py_source *source)
+PyObject *hl_py_view_list(hl_py_view *view)
 {
-    const hl_snapshot *snapshot = source->snapshot;
+    const hl_snapshot *snapshot = view->snapshot;
     PyObject *list = PyList_New((Py_ssize_t)snapshot->blocks);
     Py_ssize_t next = 0;
 
     for (size_t row = 0; list != NULL && row < snapshot->row_count; row++) {
         if (snapshot->rows[row].live == 0)
             continue;
-        PyObject *trace = hl_py_source_row(source, row);
+        PyObject *trace = hl_py_view_row(view, row);
         if (trace == NULL) {
             Py_CLEAR(list);
             break;
@@ -224,45 +224,45 @@ PyObject *hl_py_source_list(hl_py_source *source)
 
 /* --- the object --- */
 
-hl_py_source *hl_py_source_new(hl_py_state *state, hl_snapshot *snapshot)
+hl_py_view *hl_py_view_new(hl_py_state *state, hl_snapshot *snapshot)
 {
-    hl_py_source *source = PyObject_New(hl_py_source, state->source);
+    hl_py_view *view = PyObject_New(hl_py_view, state->view);
 
-    if (source == NULL) {
+    if (view == NULL) {
         hl_snapshot_drop(snapshot);
         return NULL;
     }
-    memset((char *)source + sizeof(PyObject), 0, sizeof(*source) - sizeof(PyObject));
-    source->snapshot = snapshot;
-    return source;
+    memset((char *)view + sizeof(PyObject), 0, sizeof(*view) - sizeof(PyObject));
+    view->snapshot = snapshot;
+    return view;
 }
 
-static void source_dealloc(PyObject *self)
+static void view_dealloc(PyObject *self)
 {
-    hl_py_source *source = (hl_py_source *)self;
+    hl_py_view *view = (hl_py_view *)self;
     PyTypeObject *type = Py_TYPE(self);
 
-    for (size_t i = 0; source->rows != NULL && i < source->snapshot->row_count; i++)
-        Py_XDECREF(source->rows[i]);
-    hl_os_free(source->rows);
-    hl_os_free(source->starts);
-    objects_free(&source->stacks);
-    objects_free(&source->lines);
-    objects_free(&source->strings);
-    hl_snapshot_drop(source->snapshot);
-    PyObject_Free(source);
+    for (size_t i = 0; view->rows != NULL && i < view->snapshot->row_count; i++)
+        Py_XDECREF(view->rows[i]);
+    hl_os_free(view->rows);
+    hl_os_free(view->starts);
+    objects_free(&view->stacks);
+    objects_free(&view->lines);
+    objects_free(&view->strings);
+    hl_snapshot_drop(view->snapshot);
+    PyObject_Free(view);
     Py_DECREF(type);
 }
 
-PyTypeObject *hl_py_source_type_new(PyObject *module)
+PyTypeObject *hl_py_view_type_new(PyObject *module)
 {
     PyType_Slot slots[] = {
-        {Py_tp_dealloc, source_dealloc},
+        {Py_tp_dealloc, view_dealloc},
         {0, NULL},
     };
     PyType_Spec spec = {
         .name = "heapledger._Source",
-        .basicsize = sizeof(hl_py_source),
+        .basicsize = sizeof(hl_py_view),
         .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
         .slots = slots,
     };

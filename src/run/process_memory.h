@@ -1,10 +1,10 @@
-/* process_facts.h: what the process's memory is made of, as the operating system, the C library and the interpreter
+/* process_memory.h: what the process's memory is made of, as the operating system, the C library and the interpreter
  * tell it.
  *
  * Threading: an attached thread state. Nothing here creates a Python object or sets a Python exception.
  */
-#ifndef HL_PROCESS_FACTS_H
-#define HL_PROCESS_FACTS_H
+#ifndef HL_PROCESS_MEMORY_H
+#define HL_PROCESS_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>

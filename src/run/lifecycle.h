@@ -1,4 +1,4 @@
-/* early.h: hear of the interpreter's start and of the ways out of it, from before main() on.
+/* lifecycle.h: hear of the interpreter's start and of the ways out of it, from before main() on.
  *
  * The table of built-in modules (PyImport_Inittab) may be changed until the interpreter starts. We put functions of
  * ours before those that make two modules which every interpreter makes:
@@ -11,11 +11,11 @@
  * modules' own tables of methods, so what a program sees of them stays the same, and only what is called from Python
  * comes by, with the GIL.
  *
- * Threading: hl_early_watch before main(); events come with the GIL of the main interpreter, or of any for the ways
+ * Threading: hl_lifecycle_watch before main(); events come with the GIL of the main interpreter, or of any for the ways
  * out.
  */
-#ifndef HL_EARLY_H
-#define HL_EARLY_H
+#ifndef HL_LIFECYCLE_H
+#define HL_LIFECYCLE_H
 
 #include <stdbool.h>
 
@@ -28,8 +28,8 @@ typedef struct {
     void (*not_replaced)(void);      /* it has failed; Python's exception is set */
     void (*handler_set)(int signal); /* signal.signal has set what happens on it */
     void (*sending)(int signal);     /* os.kill or signal.raise_signal is about to send it, to whomever */
-} hl_early_events;
+} hl_lifecycle_events;
 
-void hl_early_watch(const hl_early_events *events);
+void hl_lifecycle_watch(const hl_lifecycle_events *events);
 
 #endif

@@ -1,22 +1,22 @@
-/* greatest.c: _greatest: the first of a snapshot's statistics, or of the differences of two, for those who show only
- * these.
+/* top_statistics.c: _top_statistics: the first of a snapshot's statistics, or of the differences of two, for those who
+ * show only these.
  *
  * Statistics and differences are those of Snapshot.statistics and compare_to, in their order, except that what has not
  * changed is no difference here. Making objects of all of them takes as long as finding them.
  *
- * Threading: the GIL, released while the core groups. Reading a snapshot's traces may run any code; sources are held
+ * Threading: the GIL, released while the core groups. Reading a snapshot's traces may run any code; views are held
  * meanwhile.
  */
-#include "greatest.h"
+#include "top_statistics.h"
 
 #include "../core/group.h"
 #include "convert.h"
 #include "snapshot_object.h"
-#include "source.h"
 #include "statistic.h"
+#include "view.h"
 
 /* Those at `differences`, which are statistics if there is no `before`. */
-static PyObject *make_list(hl_py_state *state, hl_py_source *now, hl_py_source *before, hl_key_type type,
+static PyObject *make_list(hl_py_state *state, hl_py_view *now, hl_py_view *before, hl_key_type type,
                            const hl_difference *differences, size_t count)
 {
     PyObject *list = PyList_New((Py_ssize_t)count);
@@ -33,7 +33,7 @@ static PyObject *make_list(hl_py_state *state, hl_py_source *now, hl_py_source *
     return list;
 }
 
-static PyObject *find(hl_py_state *state, hl_py_source *now, hl_py_source *before, hl_key_type type, size_t limit)
+static PyObject *find(hl_py_state *state, hl_py_view *now, hl_py_view *before, hl_key_type type, size_t limit)
 {
     const hl_snapshot *old = before != NULL ? before->snapshot : NULL;
     hl_difference *differences = NULL;
@@ -50,7 +50,7 @@ static PyObject *find(hl_py_state *state, hl_py_source *now, hl_py_source *befor
     return list != NULL ? Py_BuildValue("(Nn)", list, (Py_ssize_t)count) : NULL;
 }
 
-PyObject *hl_py_greatest(PyObject *module, PyObject *args)
+PyObject *hl_py_top_statistics(PyObject *module, PyObject *args)
 {
     hl_py_state *state = hl_py_state_of_module(module);
     PyObject *snapshot, *old_snapshot, *name;
@@ -63,10 +63,10 @@ PyObject *hl_py_greatest(PyObject *module, PyObject *args)
     if (old_snapshot != Py_None && !PyObject_TypeCheck(old_snapshot, state->snapshot))
         return PyErr_Format(PyExc_TypeError, "old_snapshot must be a Snapshot or None, not %.100s",
                             Py_TYPE(old_snapshot)->tp_name);
-    HL_OWN_WORK;
+    HL_PY_OWN_WORK;
     bool compares = old_snapshot != Py_None;
-    hl_py_source *now = hl_py_convert_snapshot(state, snapshot, true);
-    hl_py_source *before = now != NULL && compares ? hl_py_convert_snapshot(state, old_snapshot, true) : NULL;
+    hl_py_view *now = hl_py_convert_snapshot(state, snapshot, true);
+    hl_py_view *before = now != NULL && compares ? hl_py_convert_snapshot(state, old_snapshot, true) : NULL;
     PyObject *result = NULL;
     if (now != NULL && (before != NULL || !compares))
         result = find(state, now, before, type, limit > 0 ? (size_t)limit : 0);
