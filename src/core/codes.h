@@ -20,7 +20,7 @@ typedef struct {
     hl_string_id name;
     uint32_t first; /* list of what was learnt of its instructions */
     hl_linetable_place place;
-    bool is_ours; /* a function of our Python package: what it allocates is our own work */
+    bool is_ours; /* a function of our Python package: so are its locations (hl_names_set_ours) */
 } hl_code;
 
 typedef struct {

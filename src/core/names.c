@@ -155,7 +155,7 @@ hl_status hl_names_location(hl_names *names, hl_string_id file, uint32_t line, h
     if (status != HL_OK)
         return status;
     hl_location *made = hl_table_at(&names->locations, *id);
-    uint32_t content = hl_table_link(&names->strings, file)->hash * 31 + line;
+    uint32_t content = hl_table_link(&names->strings, file)->hash * 31 + line; /* all but the uppermost bit is kept */
     if (name != 0)
         content = content * 31 + hl_table_link(&names->strings, name)->hash;
     *made = (hl_location){.file = file,
@@ -236,6 +236,11 @@ hl_status hl_names_stack_hashed(hl_names *names, uint64_t full_hash, const hl_lo
     names->frames += depth;
     names->stirred = true;
     return HL_OK;
+}
+
+void hl_names_set_ours(hl_names *names, hl_location_id id)
+{
+    ((hl_location *)hl_table_at(&names->locations, id))->is_ours = true;
 }
 
 void hl_names_set_total(hl_names *names, hl_stack_id id, uint32_t total)

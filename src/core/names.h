@@ -39,7 +39,8 @@ typedef struct {
     uint32_t line;
     hl_location_id line_id; /* the representative of all locations with this file and line; usually itself */
     uint32_t refs;          /* stacks that name it (once per occurrence), plus explicit holders */
-    uint32_t content;       /* a hash of its content, independent of the ids of its strings */
+    uint32_t content : 31;  /* a hash of its content, independent of the ids of its strings */
+    uint32_t is_ours : 1;   /* in a function of our Python package: what it allocates is our own work */
 } hl_location;
 
 typedef struct {
@@ -103,6 +104,8 @@ hl_status hl_names_stack(hl_names *names, const hl_location_id *locations, uint3
 hl_status hl_names_stack_hashed(hl_names *names, uint64_t hash, const hl_location_id *locations, uint32_t depth,
                                 uint32_t total, hl_stack_id *id) HL_MUST_USE;
 #define HL_STACK_BASE UINT64_C(0xd1342543de82ef95)
+/* The location is in a function of ours. Called before any stack names it. */
+void hl_names_set_ours(hl_names *names, hl_location_id id);
 /* Set the total of a stack that was interned with a total of 0, once its frames have been counted. */
 void hl_names_set_total(hl_names *names, hl_stack_id id, uint32_t total);
 void hl_names_release_string(hl_names *names, hl_string_id id);

@@ -63,9 +63,12 @@ hl_status hl_resolve_location(hl_ledger *ledger, const void *frame, hl_location_
     const uint8_t *table = (const uint8_t *)PyBytes_AS_STRING(code->co_linetable);
     size_t length = (size_t)PyBytes_GET_SIZE(code->co_linetable);
     size_t offset = instruction - hl_frames_first_instruction(code);
-    hl_linetable_place *place = &hl_codes_at(&ledger->codes, id)->place;
-    uint32_t line = hl_linetable_line(table, length, code->co_firstlineno, offset, place);
-    return hl_codes_learn(&ledger->codes, ledger->names, id, instruction, line, location);
+    hl_code *known = hl_codes_at(&ledger->codes, id);
+    uint32_t line = hl_linetable_line(table, length, code->co_firstlineno, offset, &known->place);
+    status = hl_codes_learn(&ledger->codes, ledger->names, id, instruction, line, location);
+    if (status == HL_OK && known->is_ours)
+        hl_names_set_ours(ledger->names, *location);
+    return status;
 }
 
 static void set_total(hl_ledger *ledger, hl_site_id site, uint32_t total)
@@ -78,16 +81,9 @@ static bool is_new(const hl_ledger *ledger, hl_site_id site)
     return hl_names_get_stack(ledger->names, hl_sites_at(&ledger->sites, site)->stack)->total == 0;
 }
 
-/* Does the program stand in a function of ours? Its code is known: the shadow is resolved. */
-static bool is_own_work(const hl_ledger *ledger, const hl_shadow *shadow)
-{
-    const PyCodeObject *code = hl_frames_code(shadow->seen[shadow->top].frame);
-    return hl_codes_at(&ledger->codes, hl_codes_find(&ledger->codes, (uintptr_t)code))->is_ours;
-}
-
 hl_site_id hl_resolve_site(hl_ledger *ledger, hl_shadow *shadow, const hl_key *key)
 {
-    if (is_own_work(ledger, shadow))
+    if (hl_names_get_location(ledger->names, key->locations[0])->is_ours)
         return hl_ledger_own_site(ledger, key->size);
     hl_site_id site = hl_ledger_site(ledger, key);
     if (site != 0 && is_new(ledger, site)) /* stacks that are known must not cost a walk */

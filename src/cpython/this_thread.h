@@ -40,10 +40,10 @@ void hl_this_thread_prepare(void);
  * is. */
 PyThreadState *hl_this_thread_state(void);
 
-/* `frame` is the one whose allocations are ours from now on; NULL: none. */
-static inline void hl_this_thread_set_own_frame(const void *frame)
+/* `own_frame` is the one whose allocations are ours from now on; NULL: none. */
+static inline void hl_this_thread_set_own_frame(const void *own_frame)
 {
-    hl_this_thread.own_frame = frame;
+    hl_this_thread.own_frame = own_frame;
     hl_this_thread.look_at = &hl_this_thread_nobody; /* the next one who asks puts back what is to be there */
 }
 
