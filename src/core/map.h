@@ -18,8 +18,8 @@
  * multiples of 8 (jemalloc) make the page's shift 3. A slot found occupied at insertion is therefore stale: its block
  * was released behind our back, and the caller closes it.
  *
- * Addresses that do not fit (not a multiple of 8, above 48 bits) belong in the side table: see hl_map_takes. The path
- * of every allocation deals with multiples of 16 only: see hl_map_unit.
+ * Addresses that do not fit (not a multiple of 8, above 48 bits, in the first page) belong in the side table: see
+ * hl_map_takes. The path of every allocation deals with multiples of 16 only: see hl_map_unit.
  *
  * Most blocks of a program are in one leaf, which is remembered: then the lookup begins with the page.
  *
@@ -93,10 +93,11 @@ uint64_t hl_map_blocks(const hl_map *map);
 typedef void (*hl_map_visitor)(void *context, uintptr_t address, uint32_t site);
 void hl_map_each(const hl_map *map, hl_map_visitor visit, void *context);
 
-/* Does this address belong in the map, or else in the side table? */
+/* Does this address belong in the map, or else in the side table? The first page stays empty: so the hooks may look for
+ * NULL without asking. */
 static inline bool hl_map_takes(uintptr_t address)
 {
-    return (address & 7) == 0 && address >> HL_MAP_ADDRESS_BITS == 0;
+    return (address & 7) == 0 && address >> HL_MAP_ADDRESS_BITS == 0 && address >> HL_MAP_PAGE_SHIFT != 0;
 }
 
 /* A multiple of 16 that belongs in the map, divided by 16; of any other address a number that none of these has. So one

@@ -179,6 +179,22 @@ static void a_dead_code_object_is_forgotten(void)
     hl_ledger_close(ledger);
 }
 
+/* Extensions may report integers that are no addresses, and an allocator that refuses gives NULL to the hooks. */
+static void no_block_is_at_null(void)
+{
+    CHECK_OR_RETURN(begin(1));
+    hl_ledger *ledger = &the_history.ledger;
+    hl_site_id site = site_of(ledger, 1, 16, 0);
+    for (uintptr_t address = 16; address < 64; address += 16)
+        hl_ledger_enter(ledger, address, 8, 0, site);
+    CHECK(!hl_ledger_enter_quickly(ledger, 0, site, 16));
+    CHECK(!hl_ledger_leave_quickly(ledger, 0) || hl_ledger_find(ledger, 0, 0) == 0);
+    CHECK_EQUAL(hl_ledger_traced(ledger), 3 * 16);
+    CHECK(block_leaves(ledger, 32, 0));
+    CHECK(hl_ledger_validate(ledger) == NULL);
+    hl_ledger_close(ledger);
+}
+
 static void the_cache_compares_whole_keys(void)
 {
     CHECK_OR_RETURN(begin(1));
@@ -428,7 +444,7 @@ static void the_validator_sees_each_broken_invariant(void)
 CHECK_MAIN(TEST(random_histories_agree_with_the_model), TEST(failing_memory_only_loses_records),
            TEST(a_cleared_ledger_is_like_a_new_one), TEST(a_large_ledger_is_not_cleared_in_place),
            TEST(opening_fails_cleanly), TEST(sites_that_come_and_go_do_not_pile_up),
-           TEST(a_snapshot_keeps_what_it_names), TEST(a_dead_code_object_is_forgotten),
+           TEST(a_snapshot_keeps_what_it_names), TEST(a_dead_code_object_is_forgotten), TEST(no_block_is_at_null),
            TEST(the_cache_compares_whole_keys), TEST(the_cache_grows_when_it_would_help),
            TEST(neighbouring_lines_do_not_drive_each_other_out), TEST(temporaries_keep_their_sites),
            TEST(a_guess_must_be_right), TEST(a_last_life_does_not_end), TEST(inherited_blocks_are_told_apart),
