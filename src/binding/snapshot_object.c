@@ -256,7 +256,7 @@ static PyObject *snapshot_compare_to(PyObject *self, PyObject *args, PyObject *k
 static bool check_iterable(PyObject *filters)
 {
     int iterable = -1;
-    PyObject *abc = PyImport_ImportModule("collections.abc");
+    PyObject *abc = PyImport_ImportModule("_collections_abc");
     PyObject *type = abc != NULL ? PyObject_GetAttrString(abc, "Iterable") : NULL;
 
     if (type != NULL)
