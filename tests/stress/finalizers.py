@@ -41,6 +41,12 @@ def ask():
     asking = False
 
 
+def filters():
+    """Code of the program in the middle of filter_traces()."""
+    keep()
+    yield heapledger.Filter(True, "*")
+
+
 class Cycle:
     def __init__(self):
         self.me = self
@@ -65,6 +71,7 @@ def main():
                 heapledger.take_snapshot().statistics("traceback")
             if choices.random() < 0.05:
                 heapledger.get_object_traceback(kept)
+                heapledger.take_snapshot().filter_traces(filters())
         gc.collect()
         snapshot = heapledger.take_snapshot()  # may run finalizers: only the one that is compared counts
         gc.disable()
