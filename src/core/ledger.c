@@ -219,13 +219,16 @@ static hl_site_id side_take(hl_ledger *ledger, uintptr_t address, uint32_t domai
 
 static hl_status side_put(hl_ledger *ledger, uintptr_t address, uint32_t domain, hl_site_id site, hl_map_stale *stale)
 {
-    uint32_t at;
-    hl_status status = hl_table_add(&ledger->side, side_hash(address, domain), &at);
-    if (status != HL_OK)
-        return status;
-    *(side_entry *)hl_table_at(&ledger->side, at) = (side_entry){.domain = domain, .site = site};
-    *stale = (hl_map_stale){.address = address, .site = side_take(ledger, address, domain)};
-    ((side_entry *)hl_table_at(&ledger->side, at))->address = address;
+    uint32_t at = side_find(ledger, address, domain);
+    if (at == 0) {
+        hl_status status = hl_table_add(&ledger->side, side_hash(address, domain), &at);
+        if (status != HL_OK)
+            return status;
+        *(side_entry *)hl_table_at(&ledger->side, at) = (side_entry){.address = address, .domain = domain};
+    }
+    side_entry *entry = hl_table_at(&ledger->side, at);
+    *stale = (hl_map_stale){.address = address, .site = entry->site};
+    entry->site = site;
     return HL_OK;
 }
 

@@ -265,7 +265,8 @@ static __attribute__((noinline, cold)) void release_unfavoured(const PyMemAlloca
 
 static __attribute__((noinline, cold)) void release_unready(const PyMemAllocatorEx *original, void *block)
 {
-    leave(&(call){.block = (uintptr_t)block});
+    if (block != NULL) /* an extension may have reported NULL as the address of a block */
+        leave(&(call){.block = (uintptr_t)block});
     hl_gate_leave_favoured(&hl_hooks_gate);
     original->free(original->ctx, block);
 }

@@ -188,8 +188,14 @@ static void no_block_is_at_null(void)
     for (uintptr_t address = 16; address < 64; address += 16)
         hl_ledger_enter(ledger, address, 8, 0, site);
     CHECK(!hl_ledger_enter_quickly(ledger, 0, site, 16));
-    CHECK(!hl_ledger_leave_quickly(ledger, 0) || hl_ledger_find(ledger, 0, 0) == 0);
     CHECK_EQUAL(hl_ledger_traced(ledger), 3 * 16);
+    for (uint32_t domain = 0; domain < 2; domain++) { /* unless it was reported */
+        for (int twice = 0; twice < 2; twice++)
+            hl_ledger_enter(ledger, 0, 8, domain, site_of(ledger, 1, 16, domain));
+        CHECK_EQUAL(hl_ledger_traced(ledger), 4 * 16);
+        CHECK(!hl_ledger_leave_quickly(ledger, 0));
+        CHECK(hl_ledger_leave(ledger, 0, domain));
+    }
     CHECK(block_leaves(ledger, 32, 0));
     CHECK(hl_ledger_validate(ledger) == NULL);
     hl_ledger_close(ledger);
