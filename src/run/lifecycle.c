@@ -13,7 +13,7 @@ static const hl_lifecycle_events *heard;
 typedef PyObject *quick_function(PyObject *, PyObject *const *, Py_ssize_t);
 typedef PyObject *keyword_function(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
 
-typedef void any_function(void); /* the one that others may be cast to and from */
+typedef void any_function(void); /* function pointers are cast to pointers to this type, and back */
 static any_function *real_exit, *real_execve, *real_execv, *real_set_handler, *real_kill, *real_raise;
 
 static PyObject *watched_exit(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
@@ -26,7 +26,7 @@ static void tell_replacing(PyObject *const *arguments, Py_ssize_t count, PyObjec
 {
     bool given = count > 0 || (names != NULL && PyTuple_GET_SIZE(names) > 0);
     PyObject *path = NULL;
-    if (!given || !PyUnicode_FSConverter(arguments[0], &path)) /* a number, or a mistake */
+    if (!given || !PyUnicode_FSConverter(arguments[0], &path)) /* the argument is a file descriptor, or invalid */
         PyErr_Clear();
     heard->replacing(path != NULL ? PyBytes_AS_STRING(path) : NULL);
     Py_XDECREF(path);
@@ -50,7 +50,7 @@ static PyObject *watched_execve(PyObject *module, PyObject *const *arguments, Py
 
 /* --- signals --- */
 
-/* What is no number of a signal is refused by the function itself. */
+/* Calls `event` if `number` is a valid signal number. The watched function itself rejects anything else. */
 static void tell(void (*event)(int), PyObject *number)
 {
     int overflow = 0;
@@ -96,7 +96,8 @@ static const struct {
     {"raise_signal", METH_O, &real_raise, (any_function *)watched_raise},
 };
 
-/* A table is the interpreter's own and not constant. A function of another shape than we know is left alone. */
+/* The method tables belong to the interpreter and are writable. If a function has flags that we do not know, we leave
+ * it alone. */
 static void watch_methods(PyModuleDef *module)
 {
     for (PyMethodDef *method = module->m_methods; method != NULL && method->ml_name != NULL; method++) {
@@ -119,7 +120,7 @@ static PyModuleDef *definition_of(PyObject *module)
     return module != NULL && Py_IS_TYPE(module, &PyModuleDef_Type) ? (PyModuleDef *)module : NULL;
 }
 
-/* Every interpreter of the process makes its modules; the first one counts. */
+/* Every interpreter of the process creates its own modules. Only the first one counts. */
 static PyObject *init_posix(void)
 {
     static bool done;
@@ -147,7 +148,7 @@ static int signal_exec(PyObject *module)
     return result;
 }
 
-/* The interpreter looks for handlers when it executes the module, so that is where we have to wait. */
+/* The interpreter looks for existing signal handlers when it executes the module. So the event must come after that. */
 static PyObject *init_signal(void)
 {
     PyObject *module = real_signal();

@@ -12,10 +12,11 @@
 #include "../core/os.h"
 #include "../cpython/layers.h"
 
-/* Exported by every supported version, declared by some. Weak, should a later one drop it. */
+/* Every supported version exports this function, but not every version declares it. It is weak because a later version
+ * may drop it. */
 extern __attribute__((weak, visibility("default"))) int _PyObject_DebugMallocStats(FILE *out);
 
-/* What is in a short file, by system calls only. */
+/* Reads a short file with system calls only. */
 static bool read_text(const char *path, char *text, size_t room)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -39,7 +40,7 @@ bool hl_process_rss(uint64_t *bytes)
     char text[128];
     if (!read_text("/proc/self/statm", text, sizeof text))
         return false;
-    const char *at = strchr(text, ' '); /* the second number, in pages */
+    const char *at = strchr(text, ' '); /* the second number counts resident pages */
     uint64_t resident = 0;
     if (at == NULL)
         return false;
@@ -54,7 +55,7 @@ static void print_statistics(void *stream)
     (void)_PyObject_DebugMallocStats(stream);
 }
 
-/* The line reads "16 arenas * 1048576 bytes/arena                 =           16,777,216". */
+/* The line looks like this: "16 arenas * 1048576 bytes/arena                 =           16,777,216". */
 static bool read_arenas(const char *text, uint64_t *bytes)
 {
     const char *line = strstr(text, " bytes/arena");

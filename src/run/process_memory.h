@@ -1,7 +1,7 @@
-/* process_memory.h: what the process's memory is made of, as the operating system, the C library and the interpreter
- * tell it.
+/* process_memory.h: how the memory of the process is composed, according to the operating system, the C library and the
+ * interpreter.
  *
- * Threading: an attached thread state. Nothing here creates a Python object or sets a Python exception.
+ * Threading: an attached thread state. No function here creates a Python object or sets a Python exception.
  */
 #ifndef HL_PROCESS_MEMORY_H
 #define HL_PROCESS_MEMORY_H
@@ -10,25 +10,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of the process in memory. A few microseconds. Any thread, signal handlers included. False: the system does not
- * tell. */
+/* The resident memory of the process, in bytes. Takes a few microseconds. Any thread may call it, also in a signal
+ * handler. Returns false if the system does not provide the number. */
 bool hl_process_rss(uint64_t *bytes);
 
-/* What the system says of the process's pages (/proc/self/smaps_rollup), as a text. Milliseconds if there are
- * gigabytes. Any thread, signal handlers included. False: the system does not tell. */
+/* What the system reports about the pages of the process (/proc/self/smaps_rollup), as text. Takes milliseconds if the
+ * process has gigabytes. Any thread may call it, also in a signal handler. Returns false if the system does not provide
+ * the report. */
 bool hl_process_pages(char *text, size_t room);
 
-/* Bytes in the arenas of the interpreter's allocator for small objects. It walks all pools: about a millisecond for
- * 100 MB. False: that allocator is not in use, is hidden below another tool's hooks, or cannot be asked safely. */
+/* The bytes in the arenas of the interpreter's allocator for small objects. This walks all pools, which takes about a
+ * millisecond for 100 MB. Returns false if that allocator is not in use, is hidden below another tool's hooks, or
+ * cannot be asked safely. */
 bool hl_process_arenas(uint64_t *bytes);
 
 typedef struct {
-    uint64_t heap;   /* bytes obtained from the system for the heap proper */
-    uint64_t mapped; /* bytes in blocks that have a mapping of their own */
-    uint64_t used;   /* bytes of the heap in blocks */
-    uint64_t free;   /* bytes of the heap in none */
+    uint64_t heap;   /* bytes obtained from the system for the heap itself */
+    uint64_t mapped; /* bytes in blocks that have their own mapping */
+    uint64_t used;   /* bytes of the heap that are in blocks */
+    uint64_t free;   /* bytes of the heap that are free */
 } hl_process_heap;
-/* The C library's heap. False: the library does not tell. */
+/* The heap of the C library. Returns false if the library does not provide the numbers. */
 bool hl_process_heap_of_c(hl_process_heap *heap);
 
 #endif

@@ -18,10 +18,10 @@
 
 hl_run_options hl_run_given;
 pid_t hl_run_owner;
-static char replacing_name[PATH_MAX]; /* the file written for the sake of os.exec; empty: none */
+static char replacing_name[PATH_MAX]; /* the file written before os.exec; empty if there is none */
 static atomic_bool summed_up;
 
-/* --- what is in a file --- */
+/* --- the content of a file --- */
 
 typedef struct {
     hl_hlsnap_file file;
@@ -30,7 +30,7 @@ typedef struct {
     bool no_memory;
 } content;
 
-/* The lines that the process's last file says held most, if somebody is to be told. */
+/* The lines that held most according to the last file of the process. Known only if this process prints the summary. */
 static hl_run_lines own_lines;
 static bool own_lines_known;
 
@@ -49,8 +49,8 @@ static hl_status make_file(const hl_rows *rows, size_t count, const hl_tracer_to
     return status;
 }
 
-/* A visitor of the ledger: make the file's content. Where there is no memory for both moments, there may be for the
- * peak alone. A process that is ending has no more use for caches, whose memory is then as good for writing. */
+/* Makes the content of the file. This is a visitor of the ledger. If the memory does not suffice for both moments, it
+ * may suffice for the peak alone. A process that is ending needs no caches, so their memory is used for writing. */
 static hl_status make_content(hl_ledger *ledger, const hl_tracer_totals *totals, void *context)
 {
     content *made = context;
@@ -72,10 +72,10 @@ static hl_status make_content(hl_ledger *ledger, const hl_tracer_totals *totals,
     return HL_OK;
 }
 
-/* --- memory in reserve --- */
+/* --- reserved memory --- */
 
-/* A process that has run out of memory, by ulimit -v or its own setrlimit, needs some to write its file. This much is
- * mapped and not touched from the start on, and given up for the time of writing. */
+/* A process that has run out of memory, because of ulimit -v or its own setrlimit, needs some memory to write its file.
+ * So this much memory is mapped from the start, without being touched. It is released while a file is written. */
 enum { RESERVE = 6 << 20, LEAST_SHARE = 32 /* of a limit */ };
 static void *reserve;
 static size_t reserve_bytes;
@@ -92,7 +92,7 @@ static void keep_reserve(void)
 static void give_up_reserve(void)
 {
     void *pages = reserve;
-    reserve = NULL; /* first: another thread may fork now, and the child must not unmap what it has there later */
+    reserve = NULL; /* first: another thread may fork now, and its child must not unmap what is mapped there later */
     if (pages != NULL)
         hl_os_unmap(pages, reserve_bytes);
 }
@@ -113,12 +113,12 @@ bool hl_run_has_left(void)
 
 static hl_status write_file(bool in_signal_handler, bool is_last, const char *name, int *error)
 {
-    static hl_run_process process; /* of whoever is writing: stacks may be small */
+    static hl_run_process process; /* used only by the thread that writes; the stack may be too small for it */
     content made = {.process = &process, .is_last = is_last};
     process.arenas_known = process.heap_known = false;
     if (!in_signal_handler)
         hl_run_ask_allocators(&process);
-    hl_run_ask_system(&process); /* not with the ledger's lock, and first, or it would count what is made here */
+    hl_run_ask_system(&process); /* before the lock is taken, and before the file's memory, which it would count */
     hl_status status = hl_tracer_visit(in_signal_handler, make_content, &made);
     hl_os_free(process.command.bytes);
     *error = ENOMEM;
@@ -134,13 +134,13 @@ hl_status hl_run_write(bool in_signal_handler, const char *part, char name[PATH_
     *error = ENAMETOOLONG;
     if (!hl_run_file_name(&hl_run_given, hl_run_owner, part, name))
         return HL_OK;
-    while (atomic_exchange(&writing, true)) { /* by a handler, which ends the process or comes to an end */
+    while (atomic_exchange(&writing, true)) { /* a signal handler is writing; it ends the process or finishes soon */
         if (in_signal_handler)
             return HL_BUSY;
         (void)usleep(1000);
     }
     give_up_reserve();
-    hl_os_use_pages(true); /* the content is made with the ledger held */
+    hl_os_use_pages(true); /* no allocator is called while the ledger is held */
     hl_status status = write_file(in_signal_handler, part[0] == '\0', name, error);
     hl_os_use_pages(false);
     keep_reserve();
@@ -162,7 +162,7 @@ void hl_run_tell(bool in_signal_handler, hl_status status, int error, const char
     }
 }
 
-/* Write, and say so if this is the process to say it. With the GIL. */
+/* Writes a file. If this process prints the messages, also prints the result. Needs the GIL. */
 static bool write_and_tell(const char *part, char name[PATH_MAX])
 {
     int error;
@@ -189,8 +189,9 @@ static PyObject *leave_at_exit(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-/* The C library's exit function. Python's own has run before, unless C code calls exit(), or the program has cleared
- * the functions of atexit: then the interpreter, and the ledger with it, are gone. Other threads may still run. */
+/* An exit function of the C library. Usually Python's exit functions have run before. There are two exceptions: C code
+ * has called exit(), or the program has cleared the functions of atexit. In the second case the interpreter and the
+ * ledger no longer exist. Other threads may still run. */
 static void leave_at_c_exit(void)
 {
     enum { TRIES = 40, PAUSE = 5000 /* microseconds */ };
@@ -211,7 +212,8 @@ static void leave_at_c_exit(void)
     hl_run_tell(true, status == HL_BUSY ? HL_OK : status, status == HL_BUSY ? EBUSY : error, name);
 }
 
-/* Python's exit functions run newest first: ours is the oldest. The module is not left imported. */
+/* Python runs the newest exit function first. Ours is the oldest, so it runs last. The module atexit does not stay
+ * imported. */
 static void register_exit(void)
 {
     static PyMethodDef definition = {"heapledger", leave_at_exit, METH_NOARGS, NULL};
@@ -246,8 +248,8 @@ static void imports_work(void)
     hl_run_catch_signals();
 }
 
-/* os.execvp tries one folder after the other: only what is there is worth a file. The process keeps its number, and
- * what comes after writes a file too. */
+/* os.execvp tries one folder after the other. A file is worth writing only if the program exists there. The process
+ * keeps its number, and the new program writes a file too. So this file gets a name of its own. */
 static void write_before_exec(const char *path)
 {
     char part[32], name[PATH_MAX];
@@ -293,7 +295,7 @@ static void after_fork_in_child(void)
     atomic_store(&writing, false);
     atomic_store(&left, false);
     atomic_store(&summed_up, false);
-    hl_run_owner = hl_run_given.alone ? 0 : getpid(); /* until now a signal waits */
+    hl_run_owner = hl_run_given.alone ? 0 : getpid(); /* signals were postponed until now */
     if (hl_run_owner != 0)
         hl_run_forked_signals();
     atomic_store(&forking, false);
@@ -334,7 +336,7 @@ static void read_option(const char *text, size_t length)
         hl_run_given.alone = true;
 }
 
-/* False: somebody else has set the variable. */
+/* Returns false if the variable was not set by our command. */
 static bool read_options(const char *text)
 {
     while (strncmp(text, "file=", 5) != 0) {
@@ -352,7 +354,7 @@ static bool read_options(const char *text)
            (hl_run_given.live || hl_run_given.peak);
 }
 
-/* The environment as it was before the command: the command has put the library at the front of the list. */
+/* Restores the environment as it was before the command. The command has put the library at the front of the list. */
 static void leave_environment(void)
 {
     Dl_info here;

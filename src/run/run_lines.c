@@ -1,11 +1,11 @@
-/* run_lines.c: which lines of the program hold most. See run.h.
+/* run_lines.c: finds the lines of the program that hold most. See run.h.
  *
- * Memory is charged to the newest frame of the program's own code: what a library allocates belongs to the line that
- * has called it. If the import system is nearer to a block than any such frame, the block belongs to the imports. Which
- * files are the program's own is known by their names: docs/run.md says how. The commands that analyse files follow the
- * same rule.
+ * Memory is charged to the newest frame of the program's own code. So what a library allocates belongs to the line that
+ * called the library. If the import system is nearer to a block than any such frame, the block belongs to the imports.
+ * The names of files tell which files are the program's own: docs/run.md says how. The commands that analyse files
+ * follow the same rule.
  *
- * Threading: no state; async-signal-safe. A ledger that rows come from is locked.
+ * Threading: no state; async-signal-safe. If rows come from a ledger, the ledger is locked.
  */
 
 #include <Python.h>
@@ -40,7 +40,7 @@ static bool ends(text whole, const char *part)
     return whole.length >= length && memcmp(whole.at + whole.length - length, part, length) == 0;
 }
 
-/* Everything before the last slash, and the slash. */
+/* Everything up to the last slash, with the slash. */
 static text folder_of(text path)
 {
     const char *slash = memrchr(path.at, '/', path.length);
@@ -54,7 +54,7 @@ static bool is_same(text one, text other)
 
 static bool is_standard(text file, text interpreter)
 {
-    static const char built[] = "Lib/"; /* beside an interpreter that runs where it was built */
+    static const char built[] = "Lib/"; /* the folder beside an interpreter that runs where it was built */
     if (has(file, "/lib/python" VERSION "/") || has(file, "/lib64/python" VERSION "/") || has(file, ZIP))
         return true;
     return interpreter.length > 0 && file.length > interpreter.length + sizeof built &&
@@ -68,7 +68,7 @@ static bool is_import_system(text file)
            begins(file, "<frozen zipimport") || ends(folder_of(file), "/importlib/") || ends(file, "/zipimport.py");
 }
 
-/* In this order: where a program has no code of its own, the next best counts. */
+/* The order matters: if a program has no code of its own, the next best kind counts. */
 typedef enum { NOT_KNOWN, NOTHING, IMPORTS, STANDARD, LIBRARY, OWN } kind;
 
 static kind kind_of(text file, text interpreter)
@@ -79,11 +79,12 @@ static kind kind_of(text file, text interpreter)
         return is_import_system(file) ? IMPORTS : STANDARD;
     if (begins(file, "<") && ends(file, ">"))
         return begins(file, "<unknown>") ? NOTHING : LIBRARY; /* <string>: code without a file */
-    /* The command of a package, such as bin/black: a few lines that call it. */
+    /* The command of a package, such as bin/black, contains only a few lines that call the package. */
     return is_same(folder_of(file), interpreter) && !ends(file, ".py") ? LIBRARY : OWN;
 }
 
-/* Of each location that the rows name; answers the best. An id that no row names may have no name any more. */
+/* Finds the kind of each location that the rows refer to. Returns the best kind. An id that no row refers to may have
+ * no name any more. */
 static kind find_kinds(const hl_rows *rows, uint8_t *kinds)
 {
     text executable = {hl_run_executable(), strlen(hl_run_executable())};
@@ -103,7 +104,7 @@ static kind find_kinds(const hl_rows *rows, uint8_t *kinds)
     return best;
 }
 
-/* The line that a stack's memory is charged to; 0: none; IN_IMPORTS: the imports. */
+/* The line that the memory of a stack is charged to. 0: no line. IN_IMPORTS: the imports. */
 #define IN_IMPORTS UINT32_MAX
 static hl_location_id find_line(const hl_names *names, hl_stack_id id, const uint8_t *kinds, kind least)
 {
@@ -128,7 +129,7 @@ static void add_up(const hl_rows *rows, const uint8_t *kinds, kind best, uint64_
     }
 }
 
-/* The ids of the lines with the greatest sums, greatest first; 0: there are no more. */
+/* The ids of the lines with the largest sums, largest first. 0: there are no more lines. */
 static void find_largest(const uint64_t *sums, uint32_t count, hl_location_id largest[HL_RUN_LINES])
 {
     for (uint32_t id = 1; id <= count; id++) {

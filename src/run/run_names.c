@@ -17,7 +17,7 @@ char *hl_run_append(char *at, const char *end, const char *text, size_t length)
     return at + length;
 }
 
-/* The template with `process` for %p; whether there was one. */
+/* Expands a template. %p becomes `process`. Sets *named if the template contains %p. */
 static char *expand(const char *from, size_t length, const char *process, char *at, const char *end, bool *named)
 {
     for (size_t i = 0; i < length; i++) {
@@ -30,7 +30,7 @@ static char *expand(const char *from, size_t length, const char *process, char *
     return at;
 }
 
-/* Where the part that distinguishes files goes: before the suffix. */
+/* The part that distinguishes files goes here, before the suffix. */
 static size_t stem_length(const char *file)
 {
     const char *name = strrchr(file, '/') + 1, *dot = strrchr(name, '.');
@@ -47,7 +47,7 @@ static bool make_name(const hl_run_options *options, const char *process, bool i
     bool later = false;
     char suffix[PATH_MAX];
     (void)expand(file + stem, strlen(file + stem), process, suffix, suffix + sizeof suffix, &later);
-    if (!named && !later && !is_root) { /* each process has a file of its own */
+    if (!named && !later && !is_root) { /* each process needs its own file */
         at = hl_run_append(at, end, "-", 1);
         at = hl_run_append(at, end, process, strlen(process));
     }

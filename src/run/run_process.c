@@ -1,9 +1,10 @@
-/* run_process.c: what the process's memory is made of when `heapledger run` writes a file. See run.h.
+/* run_process.c: how the memory of the process is composed when `heapledger run` writes a file. See run.h.
  *
- * The same facts, in the same form, as python/heapledger/_metadata.py finds out when a program saves a snapshot. In a
- * signal handler only the system is asked: the allocators' locks may be held by the code that was interrupted.
+ * This collects the same data in the same form as python/heapledger/_metadata.py, which a program uses to save a
+ * snapshot. In a signal handler only the system is asked, because the interrupted code may hold the locks of the
+ * allocators.
  *
- * Threading: no state of its own.
+ * Threading: no state.
  */
 
 #include <fcntl.h>
@@ -57,7 +58,8 @@ typedef struct {
     uint64_t bytes;
 } page_kind;
 
-/* The next line of the form "Rss:      1234 kB" at or after *text, which is moved behind it. False: there is none. */
+/* Finds the next line like "Rss:      1234 kB" at or after *text, and moves *text behind it. Returns false if there is
+ * no such line. */
 static bool next_kind(const char **text, page_kind *kind)
 {
     while (**text != '\0') {

@@ -1,4 +1,4 @@
-/* run_report.c: the metadata of a file of `heapledger run`, and how something is said on stderr. See run.h. */
+/* run_report.c: the metadata of a file of `heapledger run`, and messages on stderr. See run.h. */
 
 #include <Python.h>
 #include <errno.h>
@@ -106,10 +106,10 @@ uint8_t *hl_run_metadata(const hl_rows *first, const hl_tracer_totals *totals, c
     return to.bytes;
 }
 
-/* --- words --- */
+/* --- messages --- */
 
-/* As hl_run_append, for a terminal: no line end and nothing else that commands it, unless it ends the text. In a name
- * table, bytes that are no UTF-8 are lone surrogates, which have three bytes. */
+/* Like hl_run_append, but safe for a terminal: control characters are escaped, except a newline at the end of the text.
+ * In a name table, bytes that are not UTF-8 are lone surrogates of three bytes each. */
 static char *append_shown(char *at, const char *end, const char *text)
 {
     static const char hex[] = "0123456789abcdef";
@@ -118,7 +118,7 @@ static char *append_shown(char *at, const char *end, const char *text)
         width = hl_utf8_decode(text, left, &character);
         bool is_surrogate = width != 0 && hl_utf8_is_surrogate(character);
         width = width != 0 ? width : 1;
-        unsigned byte = is_surrogate ? character & 0xff : (unsigned char)text[0]; /* of os.fsdecode, the byte itself */
+        unsigned byte = is_surrogate ? character & 0xff : (unsigned char)text[0]; /* the byte that os.fsdecode saw */
         bool is_plain = !is_surrogate && ((byte >= 0x20 && byte != 0x7f) || (byte == '\n' && left == 1));
         char escape[] = {'\\', 'x', hex[byte >> 4], hex[byte & 15]};
         at = is_plain ? hl_run_append(at, end, text, width) : hl_run_append(at, end, escape, sizeof escape);
@@ -140,10 +140,10 @@ void hl_run_say(const char *text, ...)
         at = append_shown(at, all + sizeof all, text);
     va_end(texts);
     if (at != NULL && write(2, all, (size_t)(at - all)) < 0)
-        return; /* nobody is there to be told */
+        return; /* there is no other place to report this */
 }
 
-/* The C library's texts may come with memory of its own. */
+/* The C library's function may allocate memory for its texts, so the common texts are here. */
 static const char *error_text(int error, char number[HL_DIGITS_ROOM + 8])
 {
     static const struct {

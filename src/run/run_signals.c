@@ -1,16 +1,18 @@
 /* run_signals.c: files that are written in signal handlers. See run.h.
  *
- * A process that a signal ends by default has no other moment to write its file, and one that is blocked in a call no
- * other way to hear that a file is wanted. Python's own handlers do not do: a program sees them, and they run when the
- * interpreter comes round to it, which may be never. So ours are C, known to the system only: the interpreter has
- * looked for handlers before, and a program that sets its own replaces ours. When it sets the default back, as servers
- * do before they send themselves the signal that they were stopped by, ours is put back.
+ * If a signal ends a process by default, its handler is the last chance to write a file. If a process is blocked in a
+ * call, a handler is the only way to make it write one. Python's own handlers do not suffice. A program can see them,
+ * and they run only when the interpreter gets to it, which may be never. So our handlers are in C, and only the system
+ * knows them: we install them after the interpreter has looked for handlers. A program that sets its own handler
+ * replaces ours. Servers often restore the default before they send themselves the signal that stopped them. In that
+ * case we put our handler back.
  *
- * Only what POSIX allows in a handler is done: system calls, and our own code on memory that comes from the system in
- * pages. The ledger may be in use by the very thread that was interrupted: then the handler returns and has a timer
- * send the signal again, for a fifth of a second at the most.
+ * A handler does only what POSIX allows: system calls, and our own code on memory that comes from the system in pages.
+ * The interrupted thread may be using the ledger. In that case the handler returns, and a timer sends the signal again,
+ * for at most a fifth of a second.
  *
- * A signal that ends the process by default does so afterwards: its parent sees the same status.
+ * If a signal ends the process by default, it still does so after the file is written. So the parent sees the same
+ * status.
  *
  * Threading: a handler runs on any thread.
  */
@@ -26,8 +28,8 @@
 #include "../core/digits.h"
 #include "run.h"
 
-/* Signals that end a process by default. The last two have another meaning in Python, unless a program gives them back
- * the default. */
+/* Signals that end a process by default. Python handles or ignores the last two, so they end it only if a program
+ * restores the default. */
 static const int deadly[] = {SIGHUP,  SIGQUIT,   SIGALRM, SIGTERM, SIGUSR1, SIGUSR2,
                              SIGXCPU, SIGVTALRM, SIGPROF, SIGINT,  SIGPIPE};
 enum { DEADLY = sizeof deadly / sizeof deadly[0], DEADLY_AT_FIRST = DEADLY - 2 };
@@ -35,12 +37,12 @@ enum { DEADLY = sizeof deadly / sizeof deadly[0], DEADLY_AT_FIRST = DEADLY - 2 }
 enum { TRIES = 40, TRY_AGAIN = 5000000 /* nanoseconds */ };
 
 static atomic_int tries;
-static atomic_uint written; /* files of the series */
-static int ticking;         /* the signal of --every; 0: none */
-static const char ours;     /* its address is what our timers' signals carry */
+static atomic_uint written; /* number of files in the series */
+static int ticking;         /* the signal for --every; 0 if there is none */
+static const char ours;     /* signals from our timers carry its address */
 
-/* Have the signal sent once; false: not possible. The C library's timers may come with memory of its own; the system's
- * do not. */
+/* Lets the system send the signal once. Returns false if that is not possible. The timers of the C library may allocate
+ * memory. The timers of the system do not. */
 static bool set_timer(int signal, int64_t nanoseconds)
 {
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = signal};
@@ -51,13 +53,14 @@ static bool set_timer(int signal, int64_t nanoseconds)
            syscall(SYS_timer_settime, timer, 0, &when, NULL) == 0;
 }
 
-/* From the end of one file to the next, so that the program gets on, however long writing takes. */
+/* The interval runs from the end of one file to the next one. So the program makes progress, however long writing
+ * takes. */
 static void tick_later(void)
 {
     (void)set_timer(ticking, (int64_t)hl_run_given.every * 1000000);
 }
 
-/* Whether the signal is to come again. If not, *status is HL_OK or HL_STOPPED. */
+/* Returns true if the signal will come again. Otherwise *status is HL_OK or HL_STOPPED. */
 static bool write_part(int signal, const char *part, char name[PATH_MAX], hl_status *status, int *error)
 {
     *status = hl_run_write(true, part, name, error);
@@ -79,7 +82,7 @@ static void end_by(int signal)
     (void)sigaction(signal, &by_default, NULL);
     (void)sigemptyset(&only);
     (void)sigaddset(&only, signal);
-    (void)raise(signal); /* comes when it is let through */
+    (void)raise(signal); /* stays pending until it is unblocked */
     (void)sigprocmask(SIG_UNBLOCK, &only, NULL);
 }
 
@@ -106,7 +109,7 @@ static void write_in_series(int signal)
         tick_later();
 }
 
-/* True: the process is to end now. */
+/* Returns true if the process must end now. */
 static bool write_last(int signal)
 {
     char name[PATH_MAX];
@@ -128,7 +131,8 @@ static void handle(int signal, siginfo_t *info, void *context)
         errno = host_errno;
         return;
     }
-    /* Not in the child of a vfork, whose memory is its parent's, nor in children that are not followed. */
+    /* The child of a vfork must not write, because it uses the memory of its parent. Neither must children that are not
+     * followed. */
     bool writes = getpid() == hl_run_owner && !hl_run_has_left();
     if (!asks_for_file(signal)) {
         if (!writes || write_last(signal))
@@ -171,7 +175,7 @@ void hl_run_handler_set(int signal)
                " itself, so no file is written on it: choose another with --on-signal\n", NULL);
 }
 
-/* A signal for the timer that nobody uses yet: the last of the free ones, as programs begin with the first. */
+/* Finds an unused signal for the timer. This is the last unused one, because programs begin with the first. */
 static int find_free_signal(void)
 {
     for (int signal = SIGRTMAX; signal >= SIGRTMIN; signal--) {

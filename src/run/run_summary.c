@@ -1,11 +1,12 @@
-/* run_summary.c: the closing words of `heapledger run`. See run.h.
+/* run_summary.c: the summary that `heapledger run` prints at the end. See run.h.
  *
- * The files of the run are found by the run's id in their metadata, which stand at their beginning: names alone do not
- * tell them from those of another run. What each process wrote at its end is read back and added up, unless that is
- * this process alone, whose lines were found when its file was written: reading a file takes several times its length.
+ * Names alone do not tell the files of this run from those of another run. So the files are recognised by the run's id
+ * in the metadata, which are at the beginning of each file. What each process wrote at its end is read back and added
+ * up. If only this process wrote such a file, it is not read, because its lines were found when the file was written.
+ * Reading a file takes several times its length in memory.
  *
- * Threading: one thread at a time; async-signal-safe in a signal handler's mode (hl_os_use_pages): folders are read by
- * system calls, and numbers are put into words without the C library.
+ * Threading: one thread at a time. Async-signal-safe in the mode for signal handlers (hl_os_use_pages): folders are
+ * read with system calls, and numbers are formatted without the C library.
  */
 
 #include <dirent.h>
@@ -23,28 +24,28 @@
 #include "../core/size_text.h"
 #include "run.h"
 
-/* Reading more would keep the process from ending: then only its own lines are shown. */
+/* Reading more would delay the end of the process. Above this limit only its own lines are shown. */
 enum { MOST_BYTES = 32 << 20 };
 
-/* Stacks may be small, where a signal handler runs. */
+/* Static, because a signal handler may run on a small stack. */
 static char pattern[PATH_MAX], path[PATH_MAX], other[PATH_MAX];
 
 typedef struct {
     const hl_run_options *options;
     size_t files;
-    size_t ends;                /* those that a process wrote at its end */
-    uint64_t bytes;             /* of them */
-    hl_hlsnap_buffer processes; /* their numbers, four bytes each */
-    hl_merge *merge;            /* NULL: files are counted, not added up */
+    size_t ends;                /* files that a process wrote at its end */
+    uint64_t bytes;             /* of those files */
+    hl_hlsnap_buffer processes; /* the process numbers, four bytes each */
+    hl_merge *merge;            /* NULL: only count the files, do not add them up */
     size_t merged;
-    hl_status status; /* of adding up */
+    hl_status status; /* the result of adding up */
 } summary;
 
 /* --- one file --- */
 
-/* The process that has written the file, if it is one of this run; else 0. Its number and the run's id stand at the
- * beginning of the metadata, before anything that a user has a say in, and those at the beginning of the file. Files of
- * others, which may change at any moment, are not mapped. */
+/* Returns the process that wrote the file, or 0 if the file is not from this run. The process number and the run's id
+ * are at the beginning of the metadata, before anything that a user can influence. The metadata are at the beginning of
+ * the file. The file may belong to somebody else and change at any moment. So it is not mapped. */
 static pid_t process_of(const summary *all, int file)
 {
     enum { ENOUGH = 1024 };
@@ -99,7 +100,7 @@ static hl_status add_content(hl_merge *merge, const uint8_t *bytes, size_t lengt
     return status;
 }
 
-/* Add up what a process wrote at its end. */
+/* Adds up a file that a process wrote at its end. */
 static void add_file(summary *all, int file, size_t length)
 {
     void *bytes = mmap(NULL, length, PROT_READ, MAP_PRIVATE, file, 0);
@@ -112,7 +113,7 @@ static void add_file(summary *all, int file, size_t length)
     all->status = status;
 }
 
-/* The file whose name is `path`. */
+/* Looks at the file with the name `path`. */
 static void look_at_file(summary *all)
 {
     struct stat info;
@@ -140,10 +141,10 @@ static bool starts_and_ends(const char *text, const char *start, size_t start_le
            strcmp(text + length - end_length, end) == 0;
 }
 
-/* Look at what is in the folder under names that may be ours. */
+/* Looks at every file in the folder whose name may be ours. */
 static void look_at_files(summary *all)
 {
-    struct entry { /* as the system writes it */
+    struct entry { /* the layout that the system writes */
         uint64_t inode;
         int64_t offset;
         unsigned short length;
@@ -175,7 +176,7 @@ static void look_at_files(summary *all)
         (void)close(file);
 }
 
-/* --- words --- */
+/* --- messages --- */
 
 static void say_files(const summary *all)
 {
@@ -200,7 +201,7 @@ static void say_line(uint64_t bytes, const char *where, const char *number)
                "\n", NULL);
 }
 
-/* `ends`: of how many processes they are. */
+/* `ends`: the number of processes that the lines belong to. */
 static void say_lines(const hl_run_lines *lines, size_t ends)
 {
     char size[HL_SIZE_TEXT_ROOM], imports[HL_SIZE_TEXT_ROOM], number[HL_DIGITS_ROOM];
@@ -216,7 +217,7 @@ static void say_lines(const hl_run_lines *lines, size_t ends)
     }
 }
 
-/* The lines of all processes, from their files. */
+/* Finds the lines of all processes by reading their files. */
 static bool find_all_lines(summary *all, hl_run_lines *lines)
 {
     hl_snapshot *merged = NULL;
