@@ -1,10 +1,11 @@
 /* interpose.c: see interpose.h.
  *
  * Another thread may be in dlopen or dlclose. Objects are listed as soon as they are mapped, before the dynamic linker
- * has filled their slots: writing there then would be undone or, worse, taken for an offset. So an object of interest
- * is first asked for by name: dlopen waits until whoever loads it is done, and our reference keeps it while we write.
+ * has filled their slots. If we wrote to a slot at that time, the linker would overwrite our value or, worse, use it as
+ * an offset. So we first open the object by name. dlopen waits until the thread that loads the object is done, and our
+ * reference keeps the object loaded while we write.
  *
- * No lock of ours is held around calls of the dynamic linker: it may be running constructors that wait for us.
+ * We hold no lock of ours while we call the dynamic linker. It may be running constructors that wait for us.
  */
 
 #include "interpose.h"
@@ -43,11 +44,11 @@ void hl_interpose_forked(void)
 #else
 
 static const hl_interposition *given;
-static _Atomic bool requested, busy; /* a sweep */
+static _Atomic bool requested, busy; /* about a sweep */
 static _Atomic bool from_the_first;  /* the next sweep looks at all objects */
 
-/* The sweep's progress; by whoever is `busy`. Objects are listed in the order of loading, so those seen before are the
- * first of the list, unless one was unloaded meanwhile. */
+/* The progress of the sweep. Only the thread that set `busy` uses it. Objects are listed in the order of loading. So
+ * the objects seen before are the first ones of the list, unless one was unloaded in the meantime. */
 static size_t seen;
 static unsigned long long unloaded;
 
@@ -73,13 +74,13 @@ static bool contains(const struct dl_phdr_info *info, const void *address)
     return false;
 }
 
-/* The C library has added the base to the addresses in the dynamic section, or not: both are met. */
+/* Some C libraries add the base to the addresses in the dynamic section and some do not. This handles both. */
 static const void *rebased(const object *o, uintptr_t address)
 {
     return (const void *)(address < o->base ? address + o->base : address);
 }
 
-/* False when the object has nothing that we know how to read. */
+/* Returns false if the object contains nothing that we can read. */
 static bool read_object(const struct dl_phdr_info *info, object *o)
 {
     const Elf64_Dyn *entry = NULL;
@@ -125,7 +126,7 @@ static bool read_object(const struct dl_phdr_info *info, object *o)
         if (o->tables[i].first != NULL)
             o->tables[i].count = bytes[i] / sizeof(Elf64_Rela);
     }
-    if (relative <= o->tables[1].count) { /* these come first and name no symbol: most of the table */
+    if (relative <= o->tables[1].count) { /* these come first, are most of the table, and name no symbol */
         o->tables[1].first += relative;
         o->tables[1].count -= relative;
     }
@@ -134,7 +135,7 @@ static bool read_object(const struct dl_phdr_info *info, object *o)
 
 static void *watched_dlopen(const char *file, int mode);
 
-/* What a slot for `symbol` should hold; NULL: leave it. */
+/* What a slot for `symbol` should hold. Returns NULL if the slot should stay as it is. */
 static void *replacement(const char *symbol, bool interpreter)
 {
     if (interpreter)
@@ -146,7 +147,8 @@ static void *replacement(const char *symbol, bool interpreter)
     return NULL;
 }
 
-/* The next slot that should hold something else; `*table` and `*at` say where to go on. NULL at the end. */
+/* Returns the next slot that should hold something else, or NULL at the end. `*table` and `*at` say where to
+ * continue. */
 static void **next_slot(const object *o, bool interpreter, int *table, size_t *at, void **function)
 {
     for (; *table < 2; (*table)++, *at = 0) {
@@ -166,15 +168,15 @@ static void **next_slot(const object *o, bool interpreter, int *table, size_t *a
 
 /* --- writing --- */
 
-/* What the interpreter called as dlopen before: the C library's, or what another tool had put there. */
+/* What the interpreter called as dlopen before: the C library's function, or one that another tool had put there. */
 typedef void *(*dlopen_function)(const char *file, int mode);
 static _Atomic(dlopen_function) next_dlopen = dlopen;
 
-/* May we take the interpreter's slot for dlopen? Once a tool has put its own over ours, no: it may lead to ours, and
- * ours must not lead to it. A slot that is not bound yet leads back into its own object. */
+/* May we take the interpreter's slot for dlopen? Not if another tool has replaced our function with its own. The tool's
+ * function may call ours, so ours must not call it. A slot that is not bound yet points into its own object. */
 static bool take_dlopen(const struct dl_phdr_info *info, void *const *slot)
 {
-    static bool taken; /* by whoever is `busy` */
+    static bool taken; /* used only by the thread that set `busy` */
     bool bound = !contains(info, *slot);
     dlopen_function now = (dlopen_function)*slot;
     if (taken && bound && now != atomic_load(&next_dlopen))
@@ -185,7 +187,7 @@ static bool take_dlopen(const struct dl_phdr_info *info, void *const *slot)
     return true;
 }
 
-/* Pages that were read-only after the dynamic linker's work are so again afterwards. */
+/* Some pages are read-only after the dynamic linker's work. This makes them read-only again after the write. */
 static void write_slot(const struct dl_phdr_info *info, void **slot, void *function)
 {
     uintptr_t page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -210,13 +212,13 @@ static void write_slot(const struct dl_phdr_info *info, void **slot, void *funct
 /* --- the sweep --- */
 
 typedef struct {
-    char name[PATH_MAX]; /* empty: the executable */
+    char name[PATH_MAX]; /* empty for the executable */
     uintptr_t base;
     bool found;
-    size_t index; /* of the object that the search has come to */
+    size_t index; /* of the object that the search has reached */
 } candidate;
 
-/* dl_iterate_phdr's callback that stops at the next object with something to replace. */
+/* A callback for dl_iterate_phdr. Stops at the next object that has something to replace. */
 static int find_candidate(struct dl_phdr_info *info, size_t size, void *context)
 {
     candidate *c = context;
@@ -244,7 +246,7 @@ static int find_candidate(struct dl_phdr_info *info, size_t size, void *context)
     return 1;
 }
 
-/* dl_iterate_phdr's callback that does the work on one object. */
+/* A callback for dl_iterate_phdr. Replaces the slots of one object. */
 static int replace_in_object(struct dl_phdr_info *info, size_t size, void *context)
 {
     (void)size;
@@ -265,7 +267,7 @@ static void replace_in(const candidate *c)
     void *handle = dlopen(c->name[0] != '\0' ? c->name : NULL, RTLD_LAZY | RTLD_NOLOAD);
     struct link_map *map;
     if (handle == NULL) {
-        (void)dlerror(); /* unloaded meanwhile; nobody else is to hear of it */
+        (void)dlerror(); /* unloaded in the meantime; clear the error, which is not for the program */
         return;
     }
     if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map->l_addr == c->base)
@@ -275,7 +277,7 @@ static void replace_in(const candidate *c)
 
 static void sweep(void)
 {
-    static candidate next; /* too large for a thread's stack; by whoever is `busy` */
+    static candidate next; /* too large for a thread's stack; used only by the thread that set `busy` */
     if (atomic_exchange(&from_the_first, false))
         seen = 0;
     for (;;) {
@@ -288,7 +290,7 @@ static void sweep(void)
     }
 }
 
-/* Who comes while another thread sweeps leaves a request: waiting could be for ever (see above). */
+/* If another thread is sweeping, this leaves a request and does not wait. Waiting could take forever (see above). */
 static void sweep_or_request(void)
 {
     atomic_store(&requested, true);
@@ -299,9 +301,10 @@ static void sweep_or_request(void)
     }
 }
 
-/* In place of the interpreter's dlopen. The C library looks for a name without a slash, and for $ORIGIN in a name, on
- * behalf of the object that calls it. An import gives a path; for others (a ctypes that is linked in) the call must be
- * the interpreter's, so it is the last thing done here, which compilers turn into a jump; the next sweep will do. */
+/* Replaces the interpreter's dlopen. If a name has no slash or contains $ORIGIN, the C library searches on behalf of
+ * the calling object. An import gives a path. In the other cases (for example a ctypes that is linked in) the call must
+ * come from the interpreter. So the call is the last statement here, which compilers turn into a jump. The next sweep
+ * finds those objects. */
 static void *watched_dlopen(const char *file, int mode)
 {
     dlopen_function real = atomic_load(&next_dlopen);
@@ -327,7 +330,7 @@ void hl_interpose(const hl_interposition *interposition, bool again)
 void hl_interpose_forked(void)
 {
     atomic_store(&busy, false);
-    atomic_store(&from_the_first, true); /* that sweep may not have got far */
+    atomic_store(&from_the_first, true); /* that sweep may be incomplete */
 }
 
 #endif
