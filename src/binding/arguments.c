@@ -1,7 +1,8 @@
-/* arguments.c: arguments bound the way Python binds those of a function written in Python.
+/* arguments.c: binds arguments as Python does for a function written in Python.
  *
- * The stdlib's classes are Python code, and programs and tests read their TypeErrors; the C API's own parser words them
- * differently. The order of the checks is the interpreter's: keywords first, then too many, then missing ones.
+ * The classes of the stdlib are Python code. Programs and tests read the messages of their TypeErrors, and the parser
+ * of the C API uses other messages. The checks come in the interpreter's order: keywords first, then too many
+ * arguments, then missing ones.
  */
 #include "arguments.h"
 

@@ -1,8 +1,8 @@
-/* c_api.c: what extensions get from us: the functions behind heapledger.h, and the interpreter's private getter of
- * tracebacks.
+/* c_api.c: what we offer to extensions: the functions behind heapledger.h, and the interpreter's private function that
+ * gets tracebacks.
  *
- * Threading: the functions behind the header take any thread; the getter needs the GIL. It may be called in an
- * interpreter that has not imported heapledger, so it does without the module's state.
+ * Threading: any thread may call the functions behind the header. The private function needs the GIL. An interpreter
+ * that has not imported heapledger may call it, so it does not use the module's state.
  */
 #include "c_api.h"
 

@@ -1,7 +1,7 @@
-/* call_tree.c: _call_tree: the call tree of several snapshots (core/tree.h) as arrays that Python code can go through.
+/* call_tree.c: _call_tree: the call tree of several snapshots (core/tree.h), as arrays for Python code.
  *
- * Threading: the GIL, released while the core builds the tree. Reading a snapshot's traces may run any code; the
- * views are held meanwhile.
+ * Threading: the GIL, released while the core builds the tree. Reading a snapshot's traces may run any code, so the
+ * views are held in the meantime.
  */
 #include "call_tree.h"
 
@@ -10,7 +10,7 @@
 #include "text.h"
 #include "view.h"
 
-/* All of them, or false with an exception. What was None stays NULL. */
+/* Finds the views of all snapshots, or returns false with an exception. The view of None stays NULL. */
 static bool find_sources(hl_py_state *state, PyObject *snapshots, hl_py_view **views)
 {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(snapshots); i++) {
@@ -38,7 +38,7 @@ static PyObject *text_of(const hl_names *names, PyObject **texts, hl_string_id i
     return Py_XNewRef(texts[id]);
 }
 
-/* The tuple of locations; `texts` has a place for each string of the name table. */
+/* Makes the tuple of locations. `texts` has a place for each string of the name table. */
 static PyObject *fill_names(const hl_tree *tree, PyObject **texts)
 {
     PyObject *names = PyTuple_New((Py_ssize_t)tree->location_count + 1);

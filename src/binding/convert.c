@@ -1,14 +1,14 @@
-/* convert.c: traces given as plain Python tuples, entered in a private name table, so that one analysis serves both
- * kinds.
+/* convert.c: enters traces that are plain Python tuples into a private name table. So one analysis serves both kinds of
+ * traces.
  *
- * For a file it is the same, with what else a trace holds, and with an error that says which trace is to blame.
+ * For a file the conversion also keeps the other values of a trace, and an error says which trace is wrong.
  *
- * Traceback tuples are usually shared by many traces: each distinct tuple object is entered once, found again by its
- * address. What a name table cannot hold (a file name that is not a str, a line outside 0..2^32-1, a size outside
- * 0..2^63-1, totals past 2^63-1) is refused with a TypeError or an OverflowError. A traceback without frames has no
- * place in the core's groups: an IndexError, where it matters.
+ * Many traces usually share one traceback tuple. Each distinct tuple object is entered once and then found by its
+ * address. A name table cannot hold a file name that is not a str, a line outside 0..2^32-1, a size outside 0..2^63-1,
+ * or totals above 2^63-1. These raise a TypeError or an OverflowError. The core cannot group a traceback without
+ * frames. It raises an IndexError if the caller needs frames.
  *
- * Threading: the GIL. Unpacking something that is not a tuple may run Python code, so everything used is held.
+ * Threading: the GIL. Unpacking an object that is not a tuple may run Python code, so everything in use is held.
  */
 #include "convert.h"
 
@@ -21,13 +21,13 @@ typedef struct {
     hl_py_view *view;
     hl_names *names;
     hl_py_memo memo;           /* traceback -> stack */
-    hl_location_id *locations; /* room for the traceback in hand */
+    hl_location_id *locations; /* room for the current traceback */
     Py_ssize_t locations_room;
     int needs;
     unsigned __int128 weight; /* of all rows */
-    uint8_t *totals;          /* for a file: the traces' totals, as the section TOTL has them; else NULL */
+    uint8_t *totals;          /* only for a file: the traces' totals, in the form of the section TOTL; else NULL */
     size_t totals_length;
-    bool totals_differ; /* from what the name table says */
+    bool totals_differ; /* from the totals in the name table */
 } conversion;
 
 static bool check(hl_status status)
@@ -71,14 +71,14 @@ static bool enter_string(conversion *work, PyObject *text, const char *what, hl_
     Py_DECREF(owner);
     if (!entered)
         return false;
-    /* An object of a subclass may lead back to the view: only a plain str is kept. */
+    /* An object of a subclass may refer back to the view. So only a plain str is kept. */
     entered = !PyUnicode_CheckExact(text) || hl_py_view_seed_string(work->view, *string, text);
     if (!entered)
         hl_names_release_string(work->names, *string);
     return entered;
 }
 
-/* `name`: of the function, or None. */
+/* `name`: the name of the function, or None. */
 static bool enter_location(conversion *work, PyObject *file, PyObject *lineno, PyObject *name, hl_location_id *location)
 {
     uint64_t line;
@@ -112,7 +112,7 @@ static bool enter_frames(conversion *work, PyObject *traceback, hl_stack_id *sta
 {
     Py_ssize_t depth = PyTuple_GET_SIZE(traceback), done = 0;
 
-    if (depth > work->locations_room || work->locations == NULL) { /* names take no NULL, even for no frames */
+    if (depth > work->locations_room || work->locations == NULL) { /* NULL is invalid, even without frames */
         hl_location_id *grown = hl_os_resize(work->locations, (size_t)depth, sizeof(*grown));
         if (grown == NULL) {
             PyErr_NoMemory();
@@ -154,7 +154,7 @@ static bool enter_traceback(conversion *work, PyObject *traceback, hl_stack_id *
     return true;
 }
 
-/* The first total that is known counts; one that cannot be true is not. */
+/* Keeps the first known total of a stack. Ignores a total below the depth, which cannot be true. */
 static bool keep_total(conversion *work, PyObject *value, hl_stack_id stack, uint32_t depth)
 {
     uint64_t total = 0;
@@ -251,7 +251,7 @@ hl_py_view *hl_py_convert_traces(hl_py_state *state, PyObject *traces, int needs
     return work.view;
 }
 
-/* Traces given as tuples, with all that a merge or a tree can keep. */
+/* Converts traces that are tuples, with everything that a merge or a tree can keep. */
 static hl_py_view *convert_all(hl_py_state *state, PyObject *traces)
 {
     PyObject *list = hl_py_traces_list(state, traces);
@@ -261,7 +261,7 @@ static hl_py_view *convert_all(hl_py_state *state, PyObject *traces)
     Py_DECREF(list);
     if (view != NULL) {
         for (size_t i = 0; i < view->snapshot->row_count; i++)
-            view->snapshot->rows[i].allocated = 1; /* not the trace's index, which nobody asks for here */
+            view->snapshot->rows[i].allocated = 1; /* not the index of the trace, which is not needed here */
     }
     return view;
 }
@@ -278,7 +278,7 @@ hl_py_view *hl_py_convert_snapshot(hl_py_state *state, PyObject *snapshot, bool 
     return view;
 }
 
-/* --- rows that come from elsewhere --- */
+/* --- rows from other sources --- */
 
 static bool enter_row(conversion *work, PyObject *given, hl_row *row)
 {
@@ -368,9 +368,9 @@ PyObject *hl_py_convert_lacks_frames(PyObject *module, PyObject *traces)
 
 /* --- for a file --- */
 
-enum { LONGEST_TOTAL = 5 }; /* a number up to 2^32, seven bits a byte */
+enum { LONGEST_TOTAL = 5 }; /* a number up to 2^32, seven bits per byte */
 
-/* The name table holds the total that a stack is first seen with; 0 stands there for None. */
+/* The name table holds the first total that a stack is seen with. There, 0 stands for None. */
 static bool enter_total(conversion *work, PyObject *total, hl_stack_id stack, bool is_new)
 {
     uint64_t number = 0;
@@ -393,7 +393,7 @@ static bool enter_for_file(conversion *work, PyObject *trace, hl_row *row)
     PyObject *values[4] = {NULL, NULL, NULL, NULL};
     uint32_t before = work->names->stacks.count;
 
-    /* Until 3.8 traces had no total, and the stdlib's Trace still takes such a tuple. */
+    /* Until 3.8 traces had no total. The Trace of the stdlib still accepts such a tuple. */
     bool lacks_total = PyTuple_Check(trace) && PyTuple_GET_SIZE(trace) == 3;
     if (!hl_py_arguments_unpack(trace, lacks_total ? 3 : 4, values))
         return false;
@@ -407,7 +407,7 @@ static bool enter_for_file(conversion *work, PyObject *trace, hl_row *row)
     return entered;
 }
 
-/* Raise what is raised, with the trace's index. */
+/* Adds the index of the trace to the current exception. */
 static void blame_trace(Py_ssize_t index)
 {
     PyObject *type, *value, *traceback;

@@ -1,7 +1,7 @@
-/* files.c: between Python objects and files of snapshots in the core, for python/heapledger/_files.py, which checks
+/* files.c: converts between Python objects and files of snapshots. Serves python/heapledger/_files.py, which checks the
  * arguments.
  *
- * Threading: the GIL, released while the core makes or reads a file.
+ * Threading: the GIL, released while the core writes or reads a file.
  */
 #include "files.h"
 
@@ -12,8 +12,8 @@
 #include "traces.h"
 #include "view.h"
 
-/* Traces as _file_write takes them, that is native ones, their frame limit (that which is given, if they were not
- * native), and the payload of TOTL or None. */
+/* Returns traces in the form that _file_write takes, which is native, with their frame limit and the payload of TOTL or
+ * None. If the given traces are not native, the frame limit is the given one. */
 PyObject *hl_py_files_prepare(PyObject *module, PyObject *args)
 {
     hl_py_state *state = hl_py_state_of_module(module);
@@ -68,7 +68,7 @@ static void drop_sources(hl_py_view **views, size_t count)
         Py_DECREF(views[i]);
 }
 
-/* What is behind the traces of one or several moments: how many; 0 with an exception. */
+/* Finds the views behind the traces of one or several moments. Returns their number, or 0 with an exception. */
 static size_t read_moments(hl_py_state *state, PyObject *moments, hl_py_view **views)
 {
     Py_ssize_t count = PyTuple_GET_SIZE(moments);
@@ -140,7 +140,7 @@ static PyObject *raise_unreadable(hl_py_state *state, const hl_hlsnap_error *err
     return NULL;
 }
 
-/* Steals the snapshot. */
+/* Steals the reference to the snapshot. */
 static PyObject *wrap_snapshot(hl_py_state *state, hl_snapshot *snapshot)
 {
     uint32_t limit = snapshot->nframe;
@@ -241,7 +241,7 @@ PyObject *hl_py_files_header(PyObject *module, PyObject *args)
                          (unsigned)hl_hlsnap_get_fixed(version + 2, 2));
 }
 
-/* Four letters, of which some may be spaces. */
+/* Four characters: letters, or spaces for some of them. */
 static bool is_kind(const char *kind)
 {
     bool has_letter = false;
@@ -273,7 +273,8 @@ PyObject *hl_py_files_section(PyObject *module, PyObject *args)
     return Py_BuildValue("(y#ns)", bytes + offset, (Py_ssize_t)4, (Py_ssize_t)length, state_names[state]);
 }
 
-/* The next total of TOTL as an object. NULL with an exception, or without one when the payload is at fault. */
+/* Returns the next total of TOTL as an object. Returns NULL with an exception, or without one if the payload is
+ * malformed. */
 static PyObject *next_total(const uint8_t **at, const uint8_t *end)
 {
     uint64_t code = 0;
@@ -344,7 +345,7 @@ PyObject *hl_py_files_totals(PyObject *module, PyObject *args)
         return NULL;
     }
     PyObject *list = NULL;
-    if (view->snapshot->blocks > (uint64_t)length) /* each takes a byte at least */
+    if (view->snapshot->blocks > (uint64_t)length) /* each total takes at least one byte */
         raise_malformed(state, "there are fewer totals than traces", 0);
     else
         list = list_with_totals(state, view, (const uint8_t *)bytes, (const uint8_t *)bytes + length, whole);

@@ -1,7 +1,7 @@
 /* filters.c: BaseFilter, Filter and DomainFilter.
  *
- * Instances keep their values in their __dict__, like the stdlib's, so that any change is noticed: nothing is compiled
- * or cached. How they match is in match.c.
+ * Instances keep their values in their __dict__, like those of the stdlib. Nothing is compiled or cached, so any change
+ * takes effect. match.c does the matching.
  *
  * Threading: the GIL.
  */

@@ -1,7 +1,7 @@
 /* frame.c: Frame: one line of a traceback.
  *
- * A frame is the pair it was given, whatever that is, and may carry the name of the function, which takes no part in
- * equality, hash, order or text.
+ * A frame keeps the object that it was given, which is usually a pair. It may also have the name of the function. The
+ * name does not affect equality, hash, order or text.
  */
 #include "frame.h"
 

@@ -5,7 +5,7 @@
 #include "module.h"
 
 PyTypeObject *hl_py_frame_type_new(PyObject *module);
-/* Frame(frame), with the function's name or NULL. */
+/* Makes Frame(frame). `name` is the name of the function, or NULL. */
 PyObject *hl_py_frame_new(hl_py_state *state, PyObject *frame, PyObject *name);
 
 #endif

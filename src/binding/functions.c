@@ -1,6 +1,6 @@
-/* functions.c: the module's functions.
+/* functions.c: the functions of the module.
  *
- * Names, arguments and errors are the stdlib's. Those that take snapshots are in take.c.
+ * Names, arguments and errors are the same as in the stdlib. The functions that take snapshots are in take.c.
  *
  * Threading: the GIL.
  */
@@ -173,7 +173,7 @@ static PyObject *in_main_interpreter(PyObject *module, PyObject *unused)
 
 /* --- one object --- */
 
-/* *view is NULL when the object's block is not in the ledger. */
+/* *view is NULL if the object's block is not in the ledger. */
 static bool find_object(hl_py_state *state, PyObject *object, hl_py_view **view)
 {
     hl_snapshot *snapshot = NULL;
@@ -235,7 +235,7 @@ static PyObject *add_own_folder(PyObject *module, PyObject *folder)
     const char *path = hl_py_text_utf8(folder, &length, &owner);
     if (path == NULL)
         return NULL;
-    /* Frozen code is in no folder. The empty name would be the beginning of all others. */
+    /* Frozen code has no folder. An empty name would match every folder. */
     hl_status status = length > 0 ? hl_own_code_add_folder(path, length) : HL_OK;
     Py_DECREF(owner);
     if (status != HL_OK)

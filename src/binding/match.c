@@ -1,8 +1,7 @@
 /* match.c: does a trace match a filter?
  *
- * hl_py_match_translate reads a filter with plain values for the core, which is how nearly all filtering is done; the
- * _match methods are there for everything else, and call each other through the instance, since subclasses override
- * them.
+ * hl_py_match_translate translates a filter with plain values for the core, which does nearly all filtering. The _match
+ * methods serve all other cases. They call each other through the instance, because subclasses override them.
  *
  * Threading: the GIL.
  */
@@ -22,7 +21,7 @@ static int truth(PyObject *self, const char *name)
     return answer;
 }
 
-/* os.path.normcase changes nothing here but to ask a path object for its path; then ".pyc" is ".py". */
+/* On Linux os.path.normcase only asks a path object for its path. After that, ".pyc" becomes ".py". */
 PyObject *hl_py_match_normalize(PyObject *filename)
 {
     PyObject *path = PyOS_FSPath(filename);
@@ -101,7 +100,7 @@ PyObject *hl_py_match_frame_impl(PyObject *self, PyObject *args, PyObject *kwarg
     return answer;
 }
 
-/* answer ^ (not self.inclusive); steals `answer`, which may be NULL. */
+/* answer ^ (not self.inclusive). Steals `answer`, which may be NULL. */
 static PyObject *turn_exclusive(PyObject *self, PyObject *answer)
 {
     int inclusive = answer != NULL ? truth(self, "inclusive") : -1;
@@ -182,7 +181,7 @@ PyObject *hl_py_match_traceback(PyObject *self, PyObject *args, PyObject *kwargs
     return inclusive < 0 ? NULL : PyBool_FromLong(!inclusive);
 }
 
-/* What a filter with a domain adds to the answer about the traceback (stolen). */
+/* Adds what a filter with a domain says to the answer about the traceback (stolen). */
 static PyObject *match_domain(PyObject *self, PyObject *answer, PyObject *domain, PyObject *wanted)
 {
     int inclusive = truth(self, "inclusive");
@@ -233,7 +232,7 @@ PyObject *hl_py_match_domain_filter(PyObject *self, PyObject *args, PyObject *kw
 
 /* --- translation for the core --- */
 
-/* The instance's method `name` is `function` of ours, not replaced on the type or the instance. */
+/* Is the instance's method `name` our `function`? It is not if the type or the instance has replaced it. */
 static bool has_own(PyObject *self, const char *name, PyCFunctionWithKeywords function)
 {
     PyObject *match = PyObject_GetAttrString(self, name);
@@ -246,7 +245,7 @@ static bool has_own(PyObject *self, const char *name, PyCFunctionWithKeywords fu
     return own;
 }
 
-/* None or an int that fits: 1; anything else: 0; -1 exception. */
+/* Returns 1 for None or an int that fits, 0 for anything else, and -1 with an exception. */
 static int plain_number(PyObject *self, const char *name, bool *any, int64_t *number)
 {
     PyObject *value = PyObject_GetAttrString(self, name);
@@ -305,6 +304,6 @@ int hl_py_match_translate(hl_py_state *state, PyObject *filter, hl_filter *out, 
         return translate_filter(filter, out, owner);
     out->any_file = true;
     int plain = plain_number(filter, "domain", &out->any_domain, &out->domain);
-    /* A domain filter compares with None like with anything else: no trace has that domain. */
+    /* A domain filter compares None like any other value, and no trace has the domain None. */
     return plain > 0 && out->any_domain ? 0 : plain;
 }

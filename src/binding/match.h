@@ -11,10 +11,10 @@ PyObject *hl_py_match_frame(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *hl_py_match_traceback(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *hl_py_match_filter(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *hl_py_match_domain_filter(PyObject *self, PyObject *args, PyObject *kwargs);
-/* A file name or pattern as filters compare it. */
+/* Changes a file name or pattern into the form that filters compare. */
 PyObject *hl_py_match_normalize(PyObject *filename);
-/* Translate a filter of ours with plain values; 1 done, 0 it must be asked through its _match, -1 exception.
- * *owner keeps the pattern alive. */
+/* Translates a filter of ours with plain values. Returns 1 if that is done, 0 if the filter's _match must be called,
+ * and -1 with an exception. *owner keeps the pattern alive. */
 int hl_py_match_translate(hl_py_state *state, PyObject *filter, hl_filter *translated, PyObject **owner);
 
 #endif

@@ -1,8 +1,8 @@
-/* memo.c: objects that have been dealt with, found again by their address, and a number for each.
+/* memo.c: finds known objects again by their address, with a number for each.
  *
- * Traceback tuples are usually shared by many traces, and hashing one takes as long as reading it.
+ * Many traces usually share one traceback tuple, and hashing a tuple takes as long as reading it.
  *
- * Threading: the GIL; a memo has one owner.
+ * Threading: the GIL. A memo has one owner.
  */
 #include "memo.h"
 

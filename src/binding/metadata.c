@@ -1,9 +1,9 @@
-/* metadata.c: what is known of the process and of the moment when a snapshot is taken.
+/* metadata.c: data about the process and the moment when a snapshot is taken.
  *
- * Taking a snapshot must stay cheap, so it comes with an array of numbers, of which python/heapledger/_metadata.py
- * makes the dict when somebody asks. The array is one object of a type without a freelist: numbers and tuples would
- * come from the program's freelists, and taking them from there would change what is traced. What takes longer to find
- * out is asked when the snapshot is saved.
+ * Taking a snapshot must stay cheap. So a snapshot comes with an array of numbers. python/heapledger/_metadata.py makes
+ * a dict of it when the program reads the metadata. The array is one object of a type without a freelist. Separate
+ * numbers and tuples would come from the program's freelists, which would change what is traced. Data that take longer
+ * to find out are collected when the snapshot is saved.
  *
  * Threading: the GIL.
  */
@@ -19,7 +19,7 @@ static PyObject *number_or_none(bool known, uint64_t number)
     return known ? PyLong_FromUnsignedLongLong(number) : Py_NewRef(Py_None);
 }
 
-enum { MOMENT = 2 }; /* its place among the numbers */
+enum { MOMENT = 2 }; /* its index in the array */
 
 bool hl_py_metadata_take(hl_snapshot *const *snapshots, size_t count, const hl_tracer_totals *tracer, PyObject **taken)
 {
@@ -31,7 +31,7 @@ bool hl_py_metadata_take(hl_snapshot *const *snapshots, size_t count, const hl_t
     int64_t raw_metadata[] = {
         (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
         getpid(),
-        HL_LIVE, /* each gets its own below */
+        HL_LIVE, /* a placeholder; the loop below sets the moment of each snapshot */
         snapshots[0]->nframe,
         tracer->numbers,
         (int64_t)tracer->traced,

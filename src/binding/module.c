@@ -1,7 +1,7 @@
-/* module.c: the extension module: its state, its types, and what a core status means in Python.
+/* module.c: the extension module: its state, its types, and the exceptions for the core's statuses.
  *
- * One state per interpreter, heap types only: nothing that Python can see is shared between interpreters. The ledger
- * underneath is the process's one and only.
+ * There is one state per interpreter, and all types are heap types. So interpreters share nothing that Python can see.
+ * The ledger below is the only one of the process.
  */
 #include "module.h"
 
@@ -43,8 +43,8 @@ PyObject *hl_py_raise_status(hl_status status)
     case HL_TOO_LARGE:
         PyErr_SetString(PyExc_OverflowError, "the sum of the sizes exceeds 64 bits");
         return NULL;
-    case HL_MALFORMED: /* says more than a status can, so its callers raise it */
-    case HL_BUSY:      /* for signal handlers only */
+    case HL_MALFORMED: /* callers raise it themselves, because they know more than the status */
+    case HL_BUSY:      /* only for signal handlers */
     case HL_OK:
         break;
     }
@@ -73,8 +73,8 @@ static int set_slots(PyTypeObject *type, const char *const *slots)
     return result;
 }
 
-/* Error messages of the interpreter name types by tp_name, which has the module in it for types made from a spec but
- * not for classes written in Python; ours must read like the latter. */
+/* The interpreter's error messages contain the tp_name of a type. It includes the module for types made from a spec,
+ * but not for classes written in Python. Our messages must look like those of classes written in Python. */
 static int shorten_name(PyTypeObject *type)
 {
     PyObject *name = PyObject_GetAttrString((PyObject *)type, "__qualname__");
@@ -130,8 +130,8 @@ static bool add_types(PyObject *module, hl_py_state *state)
     return PyModule_AddObjectRef(module, "_Malformed", state->malformed) == 0;
 }
 
-/* An interpreter with its own GIL cannot load the stdlib's engine, nor can one that comes after another in the same
- * process on 3.11; then there is nothing to ask. */
+/* An interpreter with its own GIL cannot load the stdlib's engine. On 3.11, neither can a later interpreter of the same
+ * process. In these cases there is no engine to ask. */
 static bool find_stdlib(hl_py_state *state)
 {
     PyObject *stdlib = PyImport_ImportModule("_tracemalloc");
@@ -151,7 +151,7 @@ static bool find_stdlib(hl_py_state *state)
     return stop != NULL;
 }
 
-/* _moments: their names, by hl_moment. */
+/* Adds _moments: the names of the moments, in the order of hl_moment. */
 static bool add_moments(PyObject *module)
 {
     PyObject *names = PyTuple_New(HL_MOMENTS);

@@ -1,11 +1,11 @@
 /* objects.c: what the small value types share: pickling, comparison, hash.
  *
- * The stdlib's classes are plain Python classes, so subclasses may override any of their methods; where Python would
- * look a method up on the instance's type, so does this file.
+ * The stdlib's classes are Python classes, so subclasses may override any of their methods. Where Python would look up
+ * a method on the instance's type, this file does the same.
  */
 #include "objects.h"
 
-/* {name: value} of all slots that have one, those of subclasses included. */
+/* {name: value} of all slots that have a value, including the slots of subclasses. */
 static PyObject *slot_values(PyObject *self, PyObject *copyreg)
 {
     PyObject *list = PyObject_CallMethod(copyreg, "_slotnames", "(O)", (PyObject *)Py_TYPE(self));
@@ -14,7 +14,7 @@ static PyObject *slot_values(PyObject *self, PyObject *copyreg)
                      Py_TYPE(self)->tp_name, Py_TYPE(list)->tp_name);
         Py_CLEAR(list);
     }
-    PyObject *names = list != NULL ? PyList_AsTuple(list) : NULL; /* the list is the class's, and anyone's to change */
+    PyObject *names = list != NULL ? PyList_AsTuple(list) : NULL; /* a copy: any code may change the class's list */
     Py_XDECREF(list);
     PyObject *values = names != NULL ? PyDict_New() : NULL;
 
@@ -58,7 +58,7 @@ PyObject *hl_py_object_getstate(PyObject *self, PyObject *unused)
     return state;
 }
 
-/* As object.__reduce_ex__(2) answers, whatever the protocol and the size of our structs. */
+/* Returns what object.__reduce_ex__(2) would return, for every protocol and any size of our structs. */
 PyObject *hl_py_object_reduce(PyObject *self, PyObject *unused)
 {
     (void)unused;
@@ -117,7 +117,8 @@ static PyObject *compare_keys(PyObject *self, PyObject *other, int op, PyTypeObj
     return answer;
 }
 
-/* The comparisons that functools.total_ordering derives from __lt__ and __eq__, with a subclass's own ones if any. */
+/* Derives comparisons from __lt__ and __eq__ like functools.total_ordering. If a subclass has its own __lt__ or __eq__,
+ * uses that. */
 static PyObject *derive_order(PyObject *self, PyObject *other, int op)
 {
     PyObject *lower = Py_TYPE(self)->tp_richcompare(self, other, Py_LT);
@@ -152,7 +153,7 @@ PyObject *hl_py_object_compare(PyObject *self, PyObject *other, int op, PyTypeOb
     Py_RETURN_NOTIMPLEMENTED;
 }
 
-/* An object may contain itself: in Python that ends in a RecursionError, here it must not end in a stack overflow. */
+/* An object may contain itself. In Python that raises a RecursionError. Here it must not overflow the stack. */
 Py_hash_t hl_py_object_hash(PyObject *self, PyObject *(*key)(PyObject *))
 {
     Py_hash_t hash = -1;

@@ -7,12 +7,13 @@
 PyObject *hl_py_object_reduce(PyObject *self, PyObject *unused);
 PyObject *hl_py_object_getstate(PyObject *self, PyObject *unused);
 PyObject *hl_py_object_missing(PyObject *self, const char *name);
-/* Setters of attributes that are properties without a setter in the stdlib: the closure is the attribute's name. */
+/* The setter of attributes that are properties without a setter in the stdlib. The closure is the attribute's name. */
 int hl_py_object_refuse(PyObject *self, PyObject *value, void *name);
 #define HL_PY_READ_ONLY(name, getter, doc) {name, getter, hl_py_object_refuse, PyDoc_STR(doc), (void *)name}
-/* object[index], quick for tuples. */
+/* object[index], fast for tuples. */
 PyObject *hl_py_object_item(PyObject *object, Py_ssize_t index);
-/* Compare by what `key` returns (a new reference), like a class with __eq__ (and total_ordering, if `ordered`). */
+/* Compares the values that `key` returns (new references), like a class with __eq__. If `ordered`, also like
+ * total_ordering. */
 PyObject *hl_py_object_compare(PyObject *self, PyObject *other, int op, PyTypeObject *type, bool ordered,
                                PyObject *(*key)(PyObject *));
 Py_hash_t hl_py_object_hash(PyObject *self, PyObject *(*key)(PyObject *));

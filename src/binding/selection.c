@@ -1,9 +1,9 @@
 /* selection.c: Snapshot.filter_traces: which traces pass a list of filters.
  *
- * Filters of ours with plain values are translated once and the core does the work, row by row. Anything else (a
- * subclass with its own _match, an odd value, a foreign object) is asked through its _match, once per row of a native
- * snapshot and once per trace of the others, with the stdlib's short-circuits: any inclusive one must say yes, then no
- * exclusive one may say no.
+ * Our filters with plain values are translated once, and the core filters row by row. For all other filters (a subclass
+ * with its own _match, an unusual value, a foreign object) we call _match: once per row of a native snapshot, or once
+ * per trace of the others. The evaluation stops early in the same cases as in the stdlib: at least one inclusive filter
+ * must say yes, then no exclusive filter may say no.
  *
  * Threading: the GIL, released while the core filters.
  */
@@ -18,8 +18,8 @@
 typedef struct {
     PyObject *including; /* list */
     PyObject *excluding; /* list */
-    hl_filter *plain;    /* all of them, translated; NULL: some must be asked */
-    PyObject **owners;   /* of the translated patterns */
+    hl_filter *plain;    /* all filters, translated; NULL if _match must be called for some */
+    PyObject **owners;   /* keep the translated patterns alive */
     Py_ssize_t count;
 } selection;
 
@@ -83,9 +83,9 @@ static bool selection_read(hl_py_state *state, selection *chosen, PyObject *filt
     return read;
 }
 
-/* --- asking --- */
+/* --- calling _match --- */
 
-/* Does any filter of the list answer `wanted`? 1, 0, or -1 with an exception. */
+/* Does any filter of the list answer `wanted`? Returns 1, 0, or -1 with an exception. */
 static int any_answers(PyObject *filters, PyObject *trace, bool wanted)
 {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(filters); i++) {
@@ -167,7 +167,7 @@ static PyObject *ask_rows(hl_py_state *state, const selection *chosen, hl_py_vie
     return wrap_snapshot(state, some);
 }
 
-/* --- the core's way --- */
+/* --- filtering in the core --- */
 
 static hl_snapshot *core_filter(const selection *chosen, const hl_snapshot *snapshot)
 {
@@ -184,7 +184,7 @@ static hl_snapshot *core_filter(const selection *chosen, const hl_snapshot *snap
     return passed;
 }
 
-/* The tuples whose rows pass; NULL without an exception when the tuples do not fit in a name table. */
+/* Returns the tuples whose rows pass. Returns NULL without an exception if the tuples do not fit in a name table. */
 static PyObject *filter_tuples(hl_py_state *state, const selection *chosen, PyObject *list)
 {
     PyObject *tuples = PySequence_Tuple(list);
@@ -215,7 +215,7 @@ static PyObject *select_tuples(hl_py_state *state, const selection *chosen, PyOb
 
     if (list == NULL)
         return NULL;
-    /* Only a list or tuple can be read twice, should the first way not do. */
+    /* If filter_tuples fails, the traces are read a second time. Only a list or tuple allows that. */
     if (chosen->plain != NULL && (PyList_Check(list) || PyTuple_Check(list)))
         result = filter_tuples(state, chosen, list);
     if (result == NULL && !PyErr_Occurred())

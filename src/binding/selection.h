@@ -4,7 +4,8 @@
 
 #include "module.h"
 
-/* Snapshot.filter_traces, given the traces attribute: the new traces object, or a list for the caller to wrap. */
+/* Implements Snapshot.filter_traces for the attribute `traces`. Returns the new traces object, or a list that the
+ * caller must wrap. */
 PyObject *hl_py_selection_filter(hl_py_state *state, PyObject *traces, PyObject *filters);
 
 #endif

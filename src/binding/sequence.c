@@ -1,7 +1,7 @@
-/* sequence.c: the methods that collections.abc.Sequence would mix in.
+/* sequence.c: the mixin methods of collections.abc.Sequence.
  *
- * Traceback and _Traces are registered as Sequences, not derived from it (a C type cannot have ABCMeta as its type), so
- * the mixin methods are written out here. They see the object through len() and [] only, as the originals do.
+ * Traceback and _Traces are registered as Sequences. They are not derived from it, because a C type cannot have ABCMeta
+ * as its type. So the mixin methods are written here. Like the originals, they use only len() and [] of the object.
  */
 #include "sequence.h"
 
@@ -29,14 +29,14 @@ PyObject *hl_py_sequence_reversed(PyObject *self, PyObject *unused)
     return result;
 }
 
-/* A bound of index(): None gives `missing`, negative ones count from the end. */
+/* Reads a bound of index(). None gives `missing`. A negative bound counts from the end. */
 static bool bound(PyObject *self, PyObject *value, Py_ssize_t missing, Py_ssize_t *out)
 {
     if (value == NULL || value == Py_None) {
         *out = missing;
         return true;
     }
-    /* Compared before it is converted: what cannot be is refused in the same words. */
+    /* The comparison comes before the conversion. So an invalid value raises the same message as in the stdlib. */
     PyObject *zero = PyLong_FromLong(0);
     int negative = zero != NULL ? PyObject_RichCompareBool(value, zero, Py_LT) : -1;
     Py_XDECREF(zero);
@@ -53,7 +53,7 @@ static bool bound(PyObject *self, PyObject *value, Py_ssize_t missing, Py_ssize_
     return true;
 }
 
-/* The item at `index`; NULL without an exception past the end. */
+/* Returns the item at `index`. Past the end, returns NULL without an exception. */
 static PyObject *item_or_end(PyObject *self, Py_ssize_t index)
 {
     PyObject *item = PySequence_GetItem(self, index);

@@ -1,14 +1,14 @@
-/* snapshot_merge.c: Snapshot.merge: the snapshots of many processes added up to one, in a private name table
- * (core/merge.h).
+/* snapshot_merge.c: Snapshot.merge: adds up the snapshots of many processes in a private name table (core/merge.h).
  *
- * Captures, which have a snapshot of each moment, are added up in as many columns, whose sums share their name table.
+ * Captures have a snapshot of each moment. They are added up in one column per moment, and the sums share their name
+ * table.
  *
- * A list or tuple is looked through beforehand, so that the core knows which ledgers are inherited from. Anything else
- * is iterated over once, and the snapshot in hand is let go before the next is asked for: a generator that loads files
- * has one in memory at a time.
+ * A list or tuple is read in advance, so that the core knows which ledgers others have inherited from. Any other
+ * iterable is iterated over once. The current snapshot is released before the next one is requested. So a generator
+ * that loads files has one snapshot in memory at a time.
  *
- * Threading: the GIL, released while the core adds. Iterating and reading attributes may run any code; what it uses is
- * held, and the merge is known to this call alone.
+ * Threading: the GIL, released while the core adds. Iterating and reading attributes may run any code. What is in use
+ * is held, and only this call knows the merge.
  */
 #include "snapshot_merge.h"
 
@@ -22,9 +22,9 @@
 typedef struct {
     hl_py_state *state;
     hl_merge *merge;
-    Py_ssize_t count; /* snapshots so far */
-    hl_moment moment; /* theirs */
-    PyObject *limit;  /* the largest of theirs; NULL: none yet */
+    Py_ssize_t count; /* number of snapshots so far */
+    hl_moment moment; /* of these snapshots */
+    PyObject *limit;  /* the largest limit of these snapshots; NULL if there are none yet */
 } merging;
 
 static bool check_type(const merging *work, PyObject *snapshot, Py_ssize_t index)
@@ -99,7 +99,7 @@ static bool add(merging *work, PyObject *snapshot, Py_ssize_t index)
     return fits && status == HL_OK && PyErr_CheckSignals() == 0;
 }
 
-/* Do it with an item: a snapshot, or one for each column, of which any may be None. */
+/* Calls `act` with an item: a snapshot, or one snapshot per column. A column may have None. */
 static bool each_column(merging *works, Py_ssize_t columns, PyObject *item, Py_ssize_t index,
                         bool (*act)(merging *, PyObject *, Py_ssize_t))
 {
@@ -117,7 +117,7 @@ static bool each_column(merging *works, Py_ssize_t columns, PyObject *item, Py_s
     return true;
 }
 
-/* How many items there were; -1 with an exception. */
+/* Returns the number of items, or -1 with an exception. */
 static Py_ssize_t add_all(merging *works, Py_ssize_t columns, PyObject *items)
 {
     PyObject *known = NULL, *item;
@@ -125,7 +125,7 @@ static Py_ssize_t add_all(merging *works, Py_ssize_t columns, PyObject *items)
     bool added = true;
 
     if (PyList_Check(items) || PyTuple_Check(items)) {
-        known = PySequence_Tuple(items); /* a list could be changed meanwhile */
+        known = PySequence_Tuple(items); /* a copy: code that runs in the meantime could change a list */
         for (Py_ssize_t i = 0; known != NULL && added && i < PyTuple_GET_SIZE(known); i++)
             added = each_column(works, columns, PyTuple_GET_ITEM(known, i), i, announce);
         if (known == NULL || !added) {
@@ -150,7 +150,7 @@ static Py_ssize_t add_all(merging *works, Py_ssize_t columns, PyObject *items)
     return count > 0 ? count : -1;
 }
 
-/* An object of a subclass is made as its callers make it, and then given the traces. */
+/* Makes an object of a subclass with the usual call of its type, and then sets its traces. */
 static PyObject *new_of_type(hl_py_state *state, PyTypeObject *type, PyObject *traces, PyObject *limit)
 {
     if (type == state->snapshot)
@@ -191,7 +191,7 @@ static void close_columns(merging *works, size_t columns)
     }
 }
 
-/* The sums of all columns are in one name table. False with an exception. */
+/* The sums of all columns share one name table. Returns false with an exception. */
 static bool open_columns(merging *works, size_t columns)
 {
     for (size_t i = 0; i < columns; i++) {
@@ -220,7 +220,7 @@ PyObject *hl_py_snapshot_merge(PyObject *type, PyObject *args, PyObject *kwargs)
     return made;
 }
 
-/* The sums of those columns that every item has, else None. */
+/* Returns the sum of each column that every item has. The other columns have None. */
 static PyObject *finish_columns(merging *works, Py_ssize_t count)
 {
     PyObject *sums = PyTuple_New(HL_MOMENTS);

@@ -1,4 +1,4 @@
-/* snapshot_merge.h: Snapshot.merge, a class method, and the same for captures. See snapshot_merge.c. */
+/* snapshot_merge.h: the class method Snapshot.merge, and the same for captures. See snapshot_merge.c. */
 #ifndef HL_PY_SNAPSHOT_MERGE_H
 #define HL_PY_SNAPSHOT_MERGE_H
 

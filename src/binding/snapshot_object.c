@@ -1,9 +1,9 @@
 /* snapshot_object.c: Snapshot: traces, their frame limit, and the analyses.
  *
- * Attributes live in the instance's __dict__, like those of the stdlib's class, so that users' own attributes, pickling
- * and copying need nothing special. The raw metadata, which a dict is made of on demand, are kept beside it: no user
- * has put them there, and pickles and copies are as the stdlib's. An analysis works on a core snapshot: that of native
- * traces, or one converted from tuples for the occasion.
+ * Attributes are in the instance's __dict__, as in the stdlib's class. So a user's own attributes, pickling and copying
+ * need no special code. The raw metadata, from which a dict is made on demand, are not in the __dict__. No user has put
+ * them there, and without them pickles and copies are like those of the stdlib. An analysis works on a core snapshot.
+ * It belongs to native traces, or it is converted from tuples for this analysis.
  *
  * Threading: the GIL, released while the core groups.
  */
@@ -22,7 +22,7 @@ typedef struct {
     PyObject_HEAD
     PyObject *dict;
     PyObject *weak;
-    PyObject *raw_metadata; /* a bytearray of numbers, or bytes from a file; NULL: none */
+    PyObject *raw_metadata; /* a bytearray of numbers, or bytes from a file; NULL if there are none */
 } hl_py_snapshot;
 
 static int set_attributes(PyObject *self, PyObject *traces, PyObject *limit)
@@ -129,7 +129,7 @@ static bool read_grouping(PyObject *key_type, PyObject *cumulative, grouping *by
     return true;
 }
 
-/* The core snapshot behind a Snapshot: ours of either kind, or anything with the same attributes. */
+/* The core snapshot behind a Snapshot. This is one of ours, of either kind, or any object with the same attributes. */
 static hl_py_view *view_of(hl_py_state *state, PyObject *snapshot, const grouping *by)
 {
     PyObject *traces = PyObject_GetAttrString(snapshot, "traces");
@@ -146,8 +146,8 @@ static hl_py_view *view_of(hl_py_state *state, PyObject *snapshot, const groupin
     return view;
 }
 
-/* The collector rests while a list of results is filled: none of them can be garbage yet, and it would look again and
- * again, now and then at the whole heap. No code but ours runs meanwhile. */
+/* The collector is disabled while the list of results is filled. No result can be garbage yet, but the collector would
+ * run again and again, sometimes on the whole heap. Only our code runs in the meantime. */
 
 static PyObject *build_statistics(hl_py_state *state, hl_py_view *view, const grouping *by)
 {
@@ -221,7 +221,7 @@ static PyObject *build_differences(hl_py_state *state, hl_py_view *now, hl_py_vi
     return list;
 }
 
-/* Something that is no Snapshot of ours may be the stdlib's; what has no _group_by is neither. */
+/* An object that is not our Snapshot may be the stdlib's. An object without _group_by is neither. */
 static bool is_snapshot(hl_py_state *state, PyObject *object)
 {
     if (PyObject_TypeCheck(object, state->snapshot))
@@ -268,7 +268,7 @@ static bool check_iterable(PyObject *filters)
     return iterable > 0;
 }
 
-/* Without filters: the same traces, in a new list if they are a list. */
+/* Without filters the result has the same traces. If they are in a list, the list is copied. */
 static PyObject *copy_traces(hl_py_state *state, PyObject *traces)
 {
     hl_py_view *view = hl_py_traces_view(state, traces);
@@ -329,7 +329,7 @@ static PyObject *call_package(const char *name, const char *function, const char
     return result;
 }
 
-/* An attribute of this name that a user sets is the user's, and hides ours. */
+/* A user may set an attribute of this name. It takes precedence over ours. */
 static PyObject *get_metadata(PyObject *self, void *closure)
 {
     PyObject *dict = ((hl_py_snapshot *)self)->dict;

@@ -6,13 +6,15 @@
 #include "module.h"
 
 PyTypeObject *hl_py_snapshot_type_new(PyObject *module);
-/* Snapshot with `traces` (stolen, may be NULL with an exception) as they are, and a limit (stolen too). */
+/* Makes a Snapshot with `traces`, unchanged, and a limit. Steals both references. `traces` may be NULL with an
+ * exception. */
 PyObject *hl_py_snapshot_new(hl_py_state *state, PyObject *traces, PyObject *limit);
-/* Give `snapshot` (stolen, may be NULL with an exception) its raw metadata (stolen too): see metadata.h. */
+/* Gives `snapshot` its raw metadata (see metadata.h). Steals both references. `snapshot` may be NULL with an
+ * exception. */
 PyObject *hl_py_snapshot_with_raw_metadata(PyObject *snapshot, PyObject *raw_metadata);
-/* A new reference; None when it has none. */
+/* Returns a new reference. Returns None if there are no raw metadata. */
 PyObject *hl_py_snapshot_raw_metadata(PyObject *snapshot);
-/* What `name` groups by, 'traceback', 'filename' or 'lineno'. False with an exception: by none of these. */
+/* Reads the name of a key: 'traceback', 'filename' or 'lineno'. Returns false with an exception for any other name. */
 bool hl_py_read_key_type(PyObject *name, hl_key_type *type);
 
 #endif

@@ -1,7 +1,7 @@
 /* statistic.c: Statistic and StatisticDiff: the sums of one group of traces, and how they changed.
  *
- * Both types are one struct: a traceback and two or four numbers. Those made here hold C integers and a traceback still
- * to be made, so ten thousand of them are cheap; whatever is set from outside is kept as the object it is.
+ * Both types share one struct: a traceback and two or four numbers. Objects that we make hold C integers, and make
+ * their traceback later. So ten thousand of them are cheap. Values that a program sets are kept as Python objects.
  *
  * Threading: the GIL.
  */
@@ -16,14 +16,14 @@ enum { SIZE, COUNT, SIZE_DIFF, COUNT_DIFF, NUMBERS };
 
 typedef struct {
     PyObject_HEAD
-    PyObject *traceback; /* NULL: not made yet, or not there */
-    hl_py_view *view;    /* whom to ask for the traceback; NULL: nobody */
+    PyObject *traceback; /* NULL: not made yet, or not set */
+    hl_py_view *view;    /* makes the traceback; NULL if there is none to make */
     uint32_t key;
     uint8_t kind;    /* hl_key_type */
-    uint8_t natives; /* bit i: numbers[i] is the C integer */
+    uint8_t natives; /* bit i: numbers[i] is a C integer */
     union {
         int64_t native;
-        PyObject *object; /* NULL: not there */
+        PyObject *object; /* NULL: not set */
     } numbers[NUMBERS];
 } hl_py_statistic;
 
@@ -42,7 +42,7 @@ static hl_py_statistic *new_native(PyTypeObject *type, hl_py_view *view, hl_key_
         Py_DECREF(view);
         return NULL;
     }
-    /* Not tracked by the collector until somebody sets an attribute. */
+    /* The collector does not track the object until an attribute is set. */
     self->traceback = NULL;
     self->view = view;
     self->key = key;
@@ -91,7 +91,7 @@ static PyObject *get_traceback(PyObject *object, void *closure)
             hl_py_traceback_new(hl_py_state_of(Py_TYPE(object)), self->view, (hl_key_type)self->kind, self->key, NULL);
         if (traceback == NULL)
             return NULL;
-        /* The caller may make it part of a cycle from now on. */
+        /* From now on the caller may make it part of a cycle. */
         if (!PyObject_GC_IsTracked(object))
             PyObject_GC_Track(object);
         Py_XSETREF(self->traceback, traceback);
@@ -259,7 +259,7 @@ static PyObject *difference_sort_key(PyObject *self, PyObject *unused)
 
 /* --- text --- */
 
-/* Append ", average=..." to `text` (stolen, may be NULL) unless the count is zero. */
+/* Appends ", average=..." to `text` (stolen, may be NULL) unless the count is zero. */
 static PyObject *with_average(PyObject *self, PyObject *text)
 {
     PyObject *count = text != NULL ? get_number(self, (void *)(intptr_t)COUNT) : NULL;

@@ -1,8 +1,8 @@
-/* sum_by.c: _sum_by and _split: sums and parts of a snapshot by a key that Python code gives each location
+/* sum_by.c: _sum_by and _split: sums and parts of a snapshot by a key. Python code gives each location its key
  * (core/sums.h).
  *
- * Threading: the GIL, released while the core goes through the rows. Asking for keys runs any code; the view is held
- * meanwhile.
+ * Threading: the GIL, released while the core reads the rows. Asking for keys runs any code, so the view is held in the
+ * meantime.
  */
 #include "sum_by.h"
 
@@ -12,7 +12,7 @@
 #include "traces.h"
 #include "view.h"
 
-/* A new reference to the key of a location. */
+/* Returns a new reference to the key of a location. */
 static PyObject *ask(hl_py_view *view, PyObject *function, hl_location_id id)
 {
     const hl_location *location = hl_names_get_location(view->snapshot->names, id);
@@ -26,7 +26,7 @@ static PyObject *ask(hl_py_view *view, PyObject *function, hl_location_id id)
     return key;
 }
 
-/* The number of a key, counted from 0, in `numbers`, which has all keys so far; false with an exception. */
+/* Finds the number of a key, counted from 0. `numbers` has all keys so far. Returns false with an exception. */
 static bool number_of(PyObject *numbers, PyObject *key, uint32_t *number)
 {
     PyObject *next = PyLong_FromSsize_t(PyDict_GET_SIZE(numbers));
@@ -50,7 +50,7 @@ static bool number_keys(const hl_sums *sums, hl_py_view *view, PyObject *functio
     return true;
 }
 
-/* A key of frames that no row counts for is none of the result's. */
+/* If no row counts for a key, the key is not in the result. */
 static bool put_sum(PyObject *made, PyObject *key, const hl_sum *result)
 {
     if (result->blocks == 0)
@@ -61,7 +61,7 @@ static bool put_sum(PyObject *made, PyObject *key, const hl_sum *result)
     return done;
 }
 
-/* {key: (bytes, blocks)}; the keys of `numbers` are numbered in its order, and after them comes what has no key. */
+/* Makes {key: (bytes, blocks)}. `results` has the order of `numbers`, and ends with the sum of what has no key. */
 static PyObject *make_result(PyObject *numbers, const hl_sum *results)
 {
     PyObject *made = PyDict_New(), *key, *number;
@@ -143,7 +143,7 @@ PyObject *hl_py_sum_by(PyObject *module, PyObject *args)
 
 /* --- _split --- */
 
-/* What the function answers for each location: 1, 0 or no key for None. */
+/* Stores the function's answer for each location: 1, 0, or HL_SUMS_NO_KEY for None. */
 static bool ask_all(const hl_sums *sums, hl_py_view *view, PyObject *function, uint32_t *keys)
 {
     for (uint32_t i = 0; i < sums->count; i++) {
@@ -158,7 +158,7 @@ static bool ask_all(const hl_sums *sums, hl_py_view *view, PyObject *function, u
     return true;
 }
 
-/* Takes over `part`. */
+/* Takes ownership of `part`. */
 static PyObject *wrap_part(hl_py_state *state, hl_snapshot *part, PyObject *limit)
 {
     hl_py_view *view = hl_py_view_new(state, part);

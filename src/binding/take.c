@@ -1,7 +1,7 @@
 /* take.c: functions that take snapshots of the ledger, and captures, which are snapshots of several moments.
  *
- * take_snapshot looks its helpers up in the package's namespace at each call, as the stdlib's does: tests and tools
- * replace them there.
+ * take_snapshot looks up its helpers in the package's namespace at each call, like the function of the stdlib. Tests
+ * and tools replace them there.
  *
  * Threading: the GIL.
  */
@@ -32,7 +32,7 @@ PyObject *hl_py_take_traces(PyObject *module, PyObject *unused)
     return list;
 }
 
-/* Steals both. */
+/* Steals both references. */
 static PyObject *wrap_snapshot(hl_py_state *state, hl_snapshot *snapshot, PyObject *raw_metadata)
 {
     PyObject *limit = PyLong_FromUnsignedLong(snapshot->nframe);
@@ -63,7 +63,7 @@ bool hl_py_take_objects(hl_py_state *state, hl_snapshot *const *snapshots, size_
     return whole;
 }
 
-/* False with an exception; objects[0..count) are Snapshots otherwise. */
+/* Returns false with an exception. Otherwise objects[0..count) are Snapshots. */
 static bool take_moments(hl_py_state *state, const hl_moment *moments, size_t count, PyObject **objects)
 {
     hl_snapshot *snapshots[HL_MOMENTS];
@@ -82,8 +82,8 @@ static PyObject *take_native(hl_py_state *state, hl_moment moment)
     return take_moments(state, &moment, 1, &snapshot) ? snapshot : NULL;
 }
 
-/* A Capture of snapshots and Nones, by hl_moment. In C, as a Python function would allocate before it could say that
- * this is our own work. */
+/* Makes a Capture of snapshots and Nones, in the order of hl_moment. It does not call Capture.__init__, which always
+ * raises. */
 static PyObject *new_capture(PyObject *const *snapshots)
 {
     PyObject *capture = NULL, *nothing = PyTuple_New(0);
@@ -128,7 +128,7 @@ PyObject *hl_py_take_capture(PyObject *module, PyObject *unused)
     return capture;
 }
 
-/* With the functions that somebody put in place of ours. */
+/* Takes a snapshot with functions that replace ours. */
 static PyObject *take_replaced(hl_py_state *state, PyObject *const *functions)
 {
     PyObject *tracing = PyObject_CallNoArgs(functions[0]);

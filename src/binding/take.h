@@ -9,10 +9,10 @@ PyObject *hl_py_take_snapshot(PyObject *module, PyObject *args, PyObject *kwargs
 PyObject *hl_py_take_peak_snapshot(PyObject *module, PyObject *unused);
 PyObject *hl_py_take_allocation_snapshot(PyObject *module, PyObject *unused);
 PyObject *hl_py_take_capture(PyObject *module, PyObject *unused);
-/* Snapshots that were taken just now, as objects; takes over the holds on them, also when it fails. */
+/* Makes objects of snapshots that were just taken. Takes ownership of the snapshots, also if it fails. */
 bool hl_py_take_objects(hl_py_state *state, hl_snapshot *const *snapshots, size_t count, const hl_tracer_totals *tracer,
                         PyObject **objects);
-/* A Capture of the three snapshots given, each of which may be None. */
+/* Makes a Capture of the three given snapshots. Each may be None. */
 PyObject *hl_py_make_capture(PyObject *module, PyObject *const *args, Py_ssize_t count);
 
 #endif

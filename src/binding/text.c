@@ -1,7 +1,6 @@
-/* text.c: strings: formatting with the meaning of Python's % operator, sizes for people, UTF-8.
+/* text.c: strings: formatting as Python's % operator does, sizes for people, UTF-8.
  *
- * Formatting goes through the % operator itself, so that odd values give the same text and the same errors as in the
- * stdlib.
+ * Formatting uses the % operator itself. So unusual values give the same text and the same errors as in the stdlib.
  */
 #include "text.h"
 
@@ -19,7 +18,7 @@ PyObject *hl_py_text_format(const char *format, PyObject *args)
     return text;
 }
 
-/* abs(size) < limit: 1, 0 or -1 with an exception. */
+/* abs(size) < limit: returns 1, 0, or -1 with an exception. */
 static int magnitude_below(PyObject *size, long limit)
 {
     PyObject *magnitude = PyNumber_Absolute(size);

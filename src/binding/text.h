@@ -4,10 +4,10 @@
 
 #include "module.h"
 
-/* `format` % args; steals the reference to `args`, which may be NULL with an exception set. */
+/* `format` % args. Steals the reference to `args`, which may be NULL with an exception set. */
 PyObject *hl_py_text_format(const char *format, PyObject *args);
 PyObject *hl_py_text_size(PyObject *size, bool sign);
-/* The UTF-8 bytes of `text`, lone surrogates included. *owner keeps them alive. */
+/* The UTF-8 bytes of `text`, including lone surrogates. *owner keeps them alive. */
 const char *hl_py_text_utf8(PyObject *text, size_t *length, PyObject **owner);
 PyObject *hl_py_text_decode(const char *bytes, size_t length);
 

@@ -1,11 +1,11 @@
-/* top_statistics.c: _top_statistics: the first of a snapshot's statistics, or of the differences of two, for those who
- * show only these.
+/* top_statistics.c: _top_statistics: the first statistics of a snapshot, or the first differences of two snapshots.
+ * This is for callers that show only these.
  *
- * Statistics and differences are those of Snapshot.statistics and compare_to, in their order, except that what has not
- * changed is no difference here. Making objects of all of them takes as long as finding them.
+ * The results and their order are those of Snapshot.statistics and compare_to, with one exception: a group that has not
+ * changed is not a difference here. Making objects for all groups would take as long as finding the groups.
  *
- * Threading: the GIL, released while the core groups. Reading a snapshot's traces may run any code; views are held
- * meanwhile.
+ * Threading: the GIL, released while the core groups. Reading a snapshot's traces may run any code, so views are held
+ * in the meantime.
  */
 #include "top_statistics.h"
 
@@ -15,7 +15,7 @@
 #include "statistic.h"
 #include "view.h"
 
-/* Those at `differences`, which are statistics if there is no `before`. */
+/* Makes a list of the items at `differences`. They are statistics if there is no `before`. */
 static PyObject *make_list(hl_py_state *state, hl_py_view *now, hl_py_view *before, hl_key_type type,
                            const hl_difference *differences, size_t count)
 {

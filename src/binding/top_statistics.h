@@ -1,4 +1,4 @@
-/* top_statistics.h: _top_statistics: the first of a snapshot's statistics. See top_statistics.c. */
+/* top_statistics.h: _top_statistics: the first statistics of a snapshot. See top_statistics.c. */
 #ifndef HL_PY_TOP_STATISTICS_H
 #define HL_PY_TOP_STATISTICS_H
 

@@ -1,6 +1,6 @@
-/* trace.c: Trace: one block: domain, size and traceback.
+/* trace.c: Trace: the domain, size and traceback of one block.
  *
- * A trace made here is a row of a view; its tuple is built when somebody reads _trace. A trace made by a caller, or
+ * A trace that we make is a row of a view. Its tuple is built when _trace is read. A trace that a caller makes, or
  * whose _trace has been set, holds that object and is not a row.
  *
  * Threading: the GIL.
@@ -15,7 +15,7 @@
 
 typedef struct {
     PyObject_HEAD
-    PyObject *trace;  /* NULL: a row, or not there */
+    PyObject *trace;  /* NULL: a row, or not set */
     hl_py_view *view; /* NULL: not a row */
     size_t row;
 } hl_py_trace;
@@ -28,7 +28,7 @@ PyObject *hl_py_trace_new(hl_py_state *state, hl_py_view *view, size_t row)
         Py_DECREF(view);
         return NULL;
     }
-    /* Not tracked by the collector until somebody sets an attribute. */
+    /* The collector does not track the object until an attribute is set. */
     self->trace = NULL;
     self->view = view;
     self->row = row;
@@ -61,7 +61,7 @@ static int trace_init(PyObject *object, PyObject *args, PyObject *kwargs)
 
     if (!hl_py_arguments_parse(&signature, args, kwargs, &value))
         return -1;
-    if (!PyObject_GC_IsTracked(object)) /* a native one, which had nothing to track */
+    if (!PyObject_GC_IsTracked(object)) /* a native trace had nothing to track */
         PyObject_GC_Track(object);
     Py_CLEAR(self->view);
     Py_XSETREF(self->trace, Py_NewRef(value));

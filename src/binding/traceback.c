@@ -1,8 +1,8 @@
 /* traceback.c: Traceback: a sequence of frames, oldest first.
  *
- * A traceback made here holds a view and an id (a file, a line or a stack) until somebody needs its frames; a
- * traceback made by a caller, or whose _frames have been set, holds that object. The view stays after the frames have
- * been built, because only it knows the functions' names.
+ * A traceback that we make holds a view and an id (a file, a line or a stack) until its frames are needed. A traceback
+ * that a caller makes, or whose _frames have been set, holds that object. The view stays after the frames have been
+ * built, because only the view knows the names of the functions.
  *
  * Threading: the GIL.
  */
@@ -15,9 +15,9 @@
 
 typedef struct {
     PyObject_HEAD
-    PyObject *frames; /* a tuple, unless somebody sets something else; NULL: not built, or not there */
-    PyObject *total;  /* NULL: not there */
-    hl_py_view *view; /* NULL: no ids */
+    PyObject *frames; /* a tuple, unless something else was set; NULL: not built, or not set */
+    PyObject *total;  /* NULL: not set */
+    hl_py_view *view; /* NULL: there is no id */
     uint32_t key;
     hl_key_type kind;
 } hl_py_traceback;
@@ -31,7 +31,7 @@ PyObject *hl_py_traceback_new(hl_py_state *state, hl_py_view *view, hl_key_type 
         Py_XDECREF(total);
         return NULL;
     }
-    /* Not tracked by the collector: nothing here can be part of a cycle until somebody sets an attribute. */
+    /* The collector does not track the object. It cannot be part of a cycle until an attribute is set. */
     self->frames = NULL;
     self->total = total != NULL ? total : Py_NewRef(Py_None);
     self->view = view;
@@ -56,7 +56,7 @@ static int traceback_init(PyObject *object, PyObject *args, PyObject *kwargs)
     Py_DECREF(backwards);
     if (frames == NULL)
         return -1;
-    if (!PyObject_GC_IsTracked(object)) /* a native one, which had nothing to track */
+    if (!PyObject_GC_IsTracked(object)) /* a native traceback had nothing to track */
         PyObject_GC_Track(object);
     Py_CLEAR(self->view);
     Py_XSETREF(self->frames, frames);
@@ -154,8 +154,8 @@ static int set_total(PyObject *object, PyObject *value, void *closure)
     return 0;
 }
 
-/* The function's name of the frame at `index` (oldest first): a new reference, or NULL without an exception. A group of
- * a file or a line has no name: its blocks may come from several functions. */
+/* The function name of the frame at `index`, oldest first. Returns a new reference, or NULL without an exception. A
+ * group by file or line has no name, because its blocks may come from several functions. */
 static PyObject *name_at(hl_py_traceback *self, Py_ssize_t index)
 {
     if (self->view == NULL || self->kind != HL_BY_STACK)
@@ -215,7 +215,7 @@ static PyObject *slice_frames(hl_py_state *state, hl_py_traceback *self, PyObjec
     return result;
 }
 
-/* An object that is no tuple, or an index that is none: whatever Python does with it. */
+/* If the frames are not a tuple, or the index is unusual, this does what Python does. */
 static PyObject *generic_item(hl_py_state *state, PyObject *frames, PyObject *index)
 {
     PyObject *found = PyObject_GetItem(frames, index);

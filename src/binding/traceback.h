@@ -7,7 +7,8 @@
 #include "view.h"
 
 PyTypeObject *hl_py_traceback_type_new(PyObject *module);
-/* The traceback of a group (hl_group.key) or, by HL_BY_STACK, of a trace; steals `total` (NULL: None). */
+/* Makes the traceback of a group (hl_group.key) or, with HL_BY_STACK, of a trace. Steals `total`; NULL stands for
+ * None. */
 PyObject *hl_py_traceback_new(hl_py_state *state, hl_py_view *view, hl_key_type kind, uint32_t key, PyObject *total);
 
 /* Traceback.format. */

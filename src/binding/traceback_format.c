@@ -1,13 +1,13 @@
-/* traceback_format.c: Traceback.format: a traceback as lines of text, with the source where it can be found.
+/* traceback_format.c: Traceback.format: a traceback as lines of text, with source lines if they can be found.
  *
- * The traceback is seen through its public face only, since subclasses may override it. linecache is looked up at each
- * call: programs import it late, and tests replace its getline.
+ * This code uses only the public interface of the traceback, because subclasses may override it. It looks up linecache
+ * at each call, because programs import it late and tests replace its getline.
  */
 #include "traceback.h"
 
 #include "arguments.h"
 
-/* self[-limit:] or self[:limit], or self; reversed if asked for. */
+/* Returns self[-limit:], self[:limit] or self, reversed if requested. */
 static PyObject *frames_to_format(PyObject *self, PyObject *limit, PyObject *most_recent_first)
 {
     PyObject *chosen = NULL;
@@ -46,7 +46,7 @@ static int append_new(PyObject *list, PyObject *item)
     return result;
 }
 
-/* Append the line that names the frame and, if it can be found, its source line. */
+/* Appends the line that names the frame and, if it can be found, its source line. */
 static bool format_frame(PyObject *lines, PyObject *frame, PyObject *linecache)
 {
     bool done = false;

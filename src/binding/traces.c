@@ -1,8 +1,9 @@
 /* traces.c: _Traces: the sequence of a snapshot's traces.
  *
- * Made by a caller, it keeps the very object it was given. Made here, it is a view: length, items and slices come
- * from the rows, and the list of tuples is built only when somebody reads _traces. From then on the list rules, since
- * it may be changed; as long as it has not been (a comparison of pointers tells), analyses still use the view.
+ * If a caller makes it, it keeps the object that it was given. If we make it, it has a view: length, items and slices
+ * come from the rows, and the list of tuples is built only when _traces is read. From then on items come from the list,
+ * because a program may change it. Analyses still use the view as long as the list is unchanged, which a comparison of
+ * pointers shows.
  *
  * Threading: the GIL.
  */
@@ -15,8 +16,8 @@
 
 typedef struct {
     PyObject_HEAD
-    PyObject *list;   /* NULL: not built, or not there */
-    hl_py_view *view; /* NULL: made by a caller, or _traces has been set */
+    PyObject *list;   /* NULL: not built, or not set */
+    hl_py_view *view; /* NULL: a caller made it, or _traces has been set */
     PyObject *dict;
     PyObject *weak;
 } hl_py_traces;
@@ -73,13 +74,13 @@ hl_py_view *hl_py_traces_view(hl_py_state *state, PyObject *object)
     return hl_py_view_hold(self->view);
 }
 
-/* Items come from the rows: no list has been built or given. */
+/* Items come from the rows, because no list has been built or given. */
 static bool is_native(const hl_py_traces *self)
 {
     return self->view != NULL && self->list == NULL;
 }
 
-/* The list that rules, for those that are not native. */
+/* The list that items come from, if the object is not native. */
 static PyObject *given_list(PyObject *object)
 {
     hl_py_traces *self = (hl_py_traces *)object;
@@ -185,7 +186,7 @@ static PyObject *native_slice(hl_py_state *state, hl_py_traces *self, PyObject *
 
     if (PySlice_Unpack(slice, &start, &stop, &step) < 0)
         return NULL;
-    if (!is_native(self)) /* __index__ is anybody's code */
+    if (!is_native(self)) /* __index__ may have run any code */
         return given_item(state, (PyObject *)self, slice);
     hl_py_view *view = hl_py_view_hold(self->view);
     Py_ssize_t count = PySlice_AdjustIndices((Py_ssize_t)view->snapshot->blocks, &start, &stop, step);
@@ -221,7 +222,7 @@ static PyObject *traces_subscript(PyObject *object, PyObject *index)
     Py_ssize_t position = PyNumber_AsSsize_t(index, PyExc_IndexError);
     if (position == -1 && PyErr_Occurred())
         return NULL;
-    if (!is_native(self)) /* __index__ is anybody's code */
+    if (!is_native(self)) /* __index__ may have run any code */
         return given_item(state, object, index);
     return native_item(state, self, position < 0 ? position + (Py_ssize_t)self->view->snapshot->blocks : position);
 }
@@ -241,7 +242,7 @@ static PyObject *traces_item(PyObject *object, Py_ssize_t index)
     return item;
 }
 
-/* A cheap no for most rows: does the tuple carry this size? */
+/* A cheap test that rules out most rows: does the tuple have this size? */
 static bool may_equal(PyObject *trace, const hl_row *row)
 {
     if (!PyTuple_CheckExact(trace) || PyTuple_GET_SIZE(trace) != 4)
@@ -313,7 +314,7 @@ static PyObject *traces_repr(PyObject *self)
     return length < 0 ? NULL : PyUnicode_FromFormat("<Traces len=%zd>", length);
 }
 
-/* The stdlib's state: the instance's dict, in which _traces is an item like any other. */
+/* The same state as in the stdlib: the instance's dict, where _traces is an item like any other. */
 static PyObject *traces_getstate(PyObject *object, PyObject *unused)
 {
     (void)unused;

@@ -7,9 +7,10 @@
 
 PyTypeObject *hl_py_traces_type_new(PyObject *module);
 PyObject *hl_py_traces_new(hl_py_state *state, hl_py_view *view);
-/* The view of native traces that nobody has changed (a new reference); NULL without an exception for others. */
+/* Returns the view of native traces that have not been changed (a new reference). Returns NULL without an exception for
+ * others. */
 hl_py_view *hl_py_traces_view(hl_py_state *state, PyObject *traces);
-/* traces._traces, without keeping what it builds. */
+/* Returns traces._traces, but does not keep the list that it builds. */
 PyObject *hl_py_traces_list(hl_py_state *state, PyObject *traces);
 
 #endif

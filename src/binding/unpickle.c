@@ -1,10 +1,10 @@
-/* unpickle.c: the quick part of python/heapledger/_unpickle.py, which reads pickles of snapshots.
+/* unpickle.c: the fast part of python/heapledger/_unpickle.py, which reads pickles of snapshots.
  *
- * Nearly all of such a pickle are tuples of small numbers and of things in the memo. Runs of instructions for these are
- * carried out here, on the lists that the Python code keeps; whatever else there is, and whatever is wrong, is left to
- * it. So this file has no errors of its own, and both together do what the Python code alone would do.
+ * Such a pickle consists mostly of tuples of small numbers and of objects in the memo. This file executes runs of
+ * instructions for these, on the lists of the Python code. It leaves everything else, and every error, to the Python
+ * code. So this file raises no errors of its own, and both together do what the Python code alone would do.
  *
- * Threading: the GIL. The lists are nobody else's.
+ * Threading: the GIL. Nothing else uses the lists.
  */
 #include "unpickle.h"
 
@@ -40,7 +40,7 @@ static uint32_t little(const uint8_t *bytes, int count)
     return value;
 }
 
-/* How many bytes of an argument follow an instruction that is carried out here; -1 for another. */
+/* The number of argument bytes of an instruction that this file executes. Returns -1 for other instructions. */
 static int argument_length(uint8_t code)
 {
     switch (code) {
@@ -67,7 +67,7 @@ static int argument_length(uint8_t code)
     }
 }
 
-/* Each of these: 1 done, 0 left to the Python code, -1 with an exception. */
+/* Each of these functions returns 1 if the work is done, 0 to leave it to the Python code, and -1 with an exception. */
 
 static int push(PyObject *list, PyObject *value)
 {
@@ -110,7 +110,7 @@ static int make_marked_tuple(const machine *m)
     return PyList_SetSlice(m->marks, count - 1, count, NULL) < 0 ? -1 : make_tuple(m, start);
 }
 
-/* Only what comes next in the memo: places further on are checked elsewhere. */
+/* Handles only the next place of the memo. The Python code checks places further on. */
 static int remember(const machine *m, uint32_t place)
 {
     Py_ssize_t length = PyList_GET_SIZE(m->stack);
@@ -205,8 +205,8 @@ static bool is_frame(PyObject *frame)
            PyUnicode_CheckExact(PyTuple_GET_ITEM(frame, 0)) && is_number(PyTuple_GET_ITEM(frame, 1), UINT32_MAX);
 }
 
-/* Is it (domain, size, frames, total), whose total may be missing? 1 if so, 0 with *wrong set, -1 with an exception.
- * The memo has the frames that are known to be fine. */
+/* Is it (domain, size, frames, total)? The total may be missing. Returns 1 if so, 0 with *wrong set, or -1 with an
+ * exception. The memo has the frames that are known to be valid. */
 static int check_trace(PyObject *trace, hl_py_memo *memo, const char **wrong)
 {
     Py_ssize_t length = PyTuple_CheckExact(trace) ? PyTuple_GET_SIZE(trace) : 0;

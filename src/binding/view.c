@@ -1,14 +1,15 @@
 /* view.c: a core snapshot and the Python objects made from it, each at most once.
  *
- * Everything lazy (traces, tracebacks, statistics) holds a view and an id. The view makes a str per file name, a
- * tuple per line and a tuple per stack when first asked, and hands out the same object afterwards: tracebacks of one
- * stack are identical, as tools expect of the stdlib's.
+ * Every lazy object (trace, traceback, statistic) holds a view and an id. On the first request the view makes a str per
+ * file name, a tuple per line and a tuple per stack. Later requests get the same object. So tracebacks of one stack are
+ * identical, as tools expect from the stdlib.
  *
- * Invariant: a view refers to str, int and tuples of them only, so it is in no reference cycle and the collector does
+ * Invariant: a view refers only to str, int and tuples of them. So it is in no reference cycle, and the collector does
  * not need to see it.
  *
- * Threading: the GIL. Making an object may run the collector and with it any code, also code that comes back here: so
- * an object is made first and entered afterwards, and the one that was entered first wins.
+ * Threading: the GIL. Making an object may run the collector, which may run any code. That code may even call this
+ * file. So an object is made first and entered afterwards. If another one has been entered in between, that one is
+ * used.
  */
 #include "view.h"
 
@@ -59,7 +60,8 @@ static PyObject *objects_get(const hl_py_object_table *objects, uint32_t key)
     return objects->keys[slot] == 0 ? NULL : Py_NewRef(objects->values[slot]);
 }
 
-/* Enter `value` (stolen; NULL passes an exception on) and return it, or what was entered meanwhile. */
+/* Enters `value` and returns it, or the object that was entered in the meantime. Steals `value`, which may be NULL with
+ * an exception. */
 static PyObject *objects_put(hl_py_object_table *objects, uint32_t key, PyObject *value)
 {
     if (value == NULL)
@@ -139,7 +141,7 @@ PyObject *hl_py_view_frames(hl_py_view *view, hl_stack_id id)
 
 PyObject *hl_py_view_total(hl_py_view *view, hl_stack_id id)
 {
-    /* The ledger that the snapshot is from may set it meanwhile. */
+    /* The ledger of the snapshot may set the total at the same time. */
     uint32_t total = __atomic_load_n(&hl_names_get_stack(view->snapshot->names, id)->total, __ATOMIC_RELAXED);
 
     return total == 0 ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(total);
@@ -188,7 +190,8 @@ bool hl_py_view_row_of_block(hl_py_view *view, uint64_t block, size_t *row)
         }
         view->starts = starts;
     }
-    /* The last row that starts at or before the block: rows without live blocks start where the next one does. */
+    /* Finds the last row that starts at or before the block. Rows without live blocks start where the next row
+     * starts. */
     size_t low = 0, high = snapshot->row_count;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;

@@ -1,12 +1,13 @@
-/* window_object.c: _Window, the base of heapledger.trace: what was allocated, what stayed and the peak from one moment
- * to another.
+/* window_object.c: _Window, the base of heapledger.trace: what was allocated between two moments, what stayed, and the
+ * peak.
  *
- *     window._open(nframe)    starts the tracer if need be; window._start is what is alive
- *     window._close()         window._peak, window._allocated and window._leaked are there, unless tracing was stopped
+ *     window._open(nframe)    starts the tracer if necessary; window._start is what is alive
+ *     window._close()         sets window._peak, window._allocated and window._leaked, unless tracing was stopped
  *
  * Attributes are None until they are known. The snapshots are the only objects that are made, and none comes from a
- * freelist: nothing that surrounds the measured code shows in it. A window is our own work too, so that a trace inside
- * another does not show there. Nothing in a window leads back to it, so the collector has no business here.
+ * freelist. So the code around the measured code does not show in the result. A window counts as our own work too, so a
+ * trace inside another one does not show there. Nothing in a window refers back to it, so the collector does not need
+ * to see it.
  *
  * Threading: the GIL.
  */
@@ -17,13 +18,13 @@
 
 typedef struct {
     PyObject_HEAD
-    hl_window *window; /* NULL: not open */
+    hl_window *window; /* NULL if the window is not open */
     PyObject *start, *peak, *allocated, *leaked;
 } hl_py_window;
 
 static PyObject *window_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    (void)args, (void)kwargs; /* __init__'s */
+    (void)args, (void)kwargs; /* __init__ reads them */
     HL_PY_OWN_WORK;
     return type->tp_alloc(type, 0);
 }
@@ -52,7 +53,7 @@ static PyObject *window_open(PyObject *object, PyObject *nframe_object)
         return NULL;
     }
     HL_PY_OWN_WORK;
-    forget_answers(self); /* which may run any code */
+    forget_answers(self); /* this may run any code */
     hl_status status = hl_tracer_open_window(nframe, &window, &start, &tracer);
     if (status != HL_OK)
         return hl_py_raise_status(status);
