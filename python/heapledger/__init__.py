@@ -1,17 +1,17 @@
 """heapledger: the API of tracemalloc on a ledger kept in C.
 
-``import heapledger as tracemalloc`` is all that a program changes. Names, arguments, results and errors are those of
-the standard library's module; ``take_peak_snapshot``, ``take_allocation_snapshot``, ``take_capture``, ``Capture``,
-``trace``, ``track_leaks``, ``allocated``, ``install``, ``uninstall``, ``memory``, ``lost_records``,
-``SnapshotFormatError`` and ``get_include`` are additions.
+A program only has to change its import: ``import heapledger as tracemalloc``. Names, arguments, results and errors are
+those of the standard library's module. These names are additions: ``take_peak_snapshot``, ``take_allocation_snapshot``,
+``take_capture``, ``Capture``, ``trace``, ``track_leaks``, ``allocated``, ``install``, ``uninstall``, ``memory``,
+``lost_records``, ``SnapshotFormatError`` and ``get_include``.
 
-``Filter(False, heapledger.__file__)`` must hide all that this package allocates, so what our functions allocate does
-not count: functions in C say so themselves, functions in Python are known by their folder (``docs/design.md``, "Our own
-work"). The package's other files are imported here, before anything can be traced. If tracing began with the process,
-importing this package counts like any other import.
+``Filter(False, heapledger.__file__)`` must hide everything that this package allocates. So what our functions allocate
+does not count. Functions in C mark their work themselves. Functions in Python are recognised by their folder
+(``docs/design.md``, "Our own work"). This module imports the other files of the package before anything can be traced.
+If tracing began with the process, importing this package counts like any other import.
 
-PYTEST_DONT_REWRITE: where tracemalloc was imported first in an enabled environment, so was this package, and pytest
-would warn that it cannot rewrite its assertions any more.
+PYTEST_DONT_REWRITE: in an enabled environment, importing tracemalloc imports this package, too. If that happens before
+pytest starts, pytest would warn that it can no longer rewrite the assertions here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import sys as _sys
 from _collections_abc import Sequence as _Sequence
 
 try:
-    from heapledger import _ledger  # noqa: F401 - else it would lack this name where it was loaded before the package
+    from heapledger import _ledger  # noqa: F401 - the package lacks this name if the module was loaded before it
 except ImportError as _error:
     from heapledger._unbuilt import explain as _explain
 
@@ -61,7 +61,7 @@ from heapledger._ledger import (
     take_snapshot,
 )
 
-# As code objects say it, which need not be what __file__ says.
+# The folder as code objects name it. __file__ may name it differently.
 _ledger._add_own_folder(_sys._getframe().f_code.co_filename.rpartition("__init__")[0])
 
 _Sequence.register(Traceback)
@@ -83,7 +83,7 @@ if "HEAPLEDGER" in _os.environ and not is_tracing():
 
 
 def get_include() -> str:
-    """The folder of heapledger.h, for C extensions that report memory of their own."""
+    """Return the folder of heapledger.h, for C extensions that report their own memory."""
     return _path.join(_path.dirname(__file__), "include")
 
 

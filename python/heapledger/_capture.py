@@ -1,7 +1,7 @@
-"""Capture: what the ledger has to say of several moments, at one instant and in one file.
+"""Capture: snapshots of several moments, taken at one instant and saved in one file.
 
-The snapshots of a capture share their names, so together they take little more than one. They can be filtered and
-analysed like any other. A capture comes from ``take_capture``, ``Capture.load`` or ``Capture.merge``.
+The snapshots of a capture share their names, so together they take little more memory than one. You can filter and
+analyse them like other snapshots. A capture comes from ``take_capture``, ``Capture.load`` or ``Capture.merge``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Capture:
-    """`live`, `peak` and `allocated`: the snapshots of these moments; None where there is none."""
+    """`live`, `peak` and `allocated` are the snapshots of these moments. A missing snapshot is None."""
 
     __slots__ = _metadata.MOMENTS
     allocated: Snapshot | None
@@ -33,21 +33,21 @@ class Capture:
 
     @property
     def moments(self) -> tuple[Moment, ...]:
-        """The names of the moments that there are, such as ("live", "peak", "allocated")."""
+        """The names of the moments in the capture, such as ("live", "peak", "allocated")."""
         return tuple(name for name in _metadata.MOMENTS if getattr(self, name) is not None)
 
     @property
     def metadata(self) -> Metadata:
-        """The metadata of its first snapshot."""
+        """The metadata of the first snapshot."""
         first: Snapshot = getattr(self, self.moments[0])
         return first.metadata
 
     def dump(self, filename: File) -> None:
-        """Write all of it into one .hlsnap file."""
+        """Write the whole capture into one .hlsnap file."""
         _files.write(encode(self), filename)
 
     def select(self, *moments: str) -> Capture:
-        """The capture with these moments only."""
+        """Return a capture with only these moments."""
         snapshots = {name: getattr(self, name, None) for name in moments}
         for name, snapshot in snapshots.items():
             if name not in _metadata.MOMENTS or snapshot is None:
@@ -58,12 +58,12 @@ class Capture:
 
     @staticmethod
     def load(filename: File) -> Capture:
-        """Read a file that this package or the standard library has written."""
+        """Read a file that was written by this package or by the standard library."""
         return _of(_files.load_all(filename))
 
     @staticmethod
     def merge(captures: Iterable[Capture]) -> Capture:
-        """Add up the captures of many processes, moment by moment; a moment that one of them lacks is left out."""
+        """Add up the captures of many processes, moment by moment. The result has the moments that all of them have."""
         if isinstance(captures, (list, tuple)):
             sums = _merge_captures([_snapshots(capture) for capture in captures])
         else:
@@ -77,17 +77,17 @@ Capture.__module__ = "heapledger"
 
 
 def encode(capture: Capture) -> bytes:
-    """The bytes that Capture.dump writes."""
+    """Return the bytes that Capture.dump writes."""
     return _files.encode_all([getattr(capture, name) for name in capture.moments])
 
 
 def decode(data: bytes, filename: File) -> Capture:
-    """Capture.load for the bytes of a file, whose name is only for the error."""
+    """Do the same as Capture.load for the bytes of a file. The file name is used only in errors."""
     return _of(_files.decode_all(data, filename))
 
 
 def _of(snapshots: Mapping[str, Snapshot | None]) -> Capture:
-    """A Capture of {moment: snapshot}."""
+    """Make a Capture of {moment: snapshot}."""
     return _make_capture(*[snapshots.get(name) for name in _metadata.MOMENTS])
 
 

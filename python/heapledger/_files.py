@@ -1,16 +1,17 @@
 """Snapshot.dump and Snapshot.load: files of snapshots.
 
-There are two formats. ``hlsnap`` (docs/format.md) keeps all that a snapshot has; ``tracemalloc`` is a pickle that the
-standard library loads where there is no heapledger, and the default while heapledger is installed in its place.
-``load`` tells them apart by their first bytes.
+There are two formats. ``hlsnap`` (docs/format.md) keeps everything that a snapshot has. ``tracemalloc`` is a pickle
+that the standard library can load without heapledger. It is the default while heapledger is installed in place of
+tracemalloc. ``load`` recognises the format by the first byte.
 
-A file is there as a whole or not at all: it is written under no name or another one, brought to the disk and then put
-in the place of the old one. What is not a regular file, such as a pipe, is written to directly. So is a file that may
-be written but not replaced, since its folder takes no new files or something is mounted on it: then room is obtained
-before anything is written, but a process that dies meanwhile leaves a mixture of the old and the new file.
+A file appears only when it is complete. It is written without a name or under another name, flushed to the disk, and
+then takes the place of the old file. If the target is not a regular file, for example a pipe, it is written to
+directly. Some files may be written but not replaced: their folder accepts no new files, or something is mounted on
+them. Such a file is overwritten. Its space is reserved before anything is written. But if the process dies in the
+meantime, it leaves a mixture of the old and the new file.
 
-Files are loaded from anybody: what is wrong with one is a SnapshotFormatError, and nothing is allocated because a file
-says so, only because it has the bytes.
+Files may come from anybody. A malformed file raises a SnapshotFormatError. Memory is allocated only for bytes that the
+file has, not for lengths that it announces.
 """
 
 from __future__ import annotations
@@ -48,12 +49,12 @@ _FORMATS = ("hlsnap", "tracemalloc")
 _FIRST_BYTE = 0x89  # of an .hlsnap file
 _METADATA, _ATTRIBUTES, _TOTALS = b"META", b"ATTR", b"TOTL"
 _NOT_POSSIBLE = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
-# The folder takes no new files, or the file is one that something is mounted on.
+# The folder accepts no new files, or something is mounted on the file.
 _NOT_REPLACEABLE = (errno.EPERM, errno.EACCES, errno.EROFS, errno.EBUSY, errno.EXDEV)
 
 
 class SnapshotFormatError(ValueError, UnpicklingError):
-    """A file that is not a snapshot, or a damaged one: `filename`, `reason`, and the `offset` where it shows."""
+    """A file that is not a snapshot, or is damaged. It has `filename`, `reason`, and the `offset` of the error."""
 
     def __init__(self, filename: File, offset: int, reason: str) -> None:
         super().__init__(filename, offset, reason)
@@ -69,11 +70,11 @@ class SnapshotFormatError(ValueError, UnpicklingError):
 SnapshotFormatError.__module__ = "heapledger"
 
 
-# Writing a file
+# Writing files
 
 
 def _follow(path: str) -> str | None:
-    """The file that a symbolic link leads to, which need not be there; None for what only the kernel can follow."""
+    """Follow symbolic links to a file, which may not exist. Return None if only the kernel can follow the path."""
     for _ in range(40):
         if os.fsencode(path).startswith((b"/proc/", b"/dev/fd/")):
             return None
@@ -86,7 +87,7 @@ def _follow(path: str) -> str | None:
 
 
 def _find_place(filename: File) -> tuple[str, os.stat_result | None] | None:
-    """(path, status of the file that is there or None), or None where a file can only be written directly."""
+    """Return (path, status of the existing file or None), or None if the file can only be written directly."""
     try:
         path = _follow(os.fsdecode(filename))
         if path is None:
@@ -97,23 +98,23 @@ def _find_place(filename: File) -> tuple[str, os.stat_result | None] | None:
             return path, None
         if not stat.S_ISREG(there.st_mode):
             return None
-        # Whether the file may be written is the file's to say; its folder alone would allow to replace it.
+        # The permissions of the file decide whether it may be written. The folder alone would allow to replace it.
         os.close(os.open(path, os.O_WRONLY | os.O_CLOEXEC))
         return path, there
     except (OSError, TypeError, ValueError):
-        return None  # open() will say it in its own words
+        return None  # open() will raise the right error
 
 
 def _take_rights(descriptor: int, there: os.stat_result) -> None:
-    """Give a new file the owner, group and permissions of the old one, as far as we may, and no others."""
+    """Give a new file the owner, group and permissions of the old one, as far as possible, and never more rights."""
     mode = there.st_mode & 0o777
     try:
         os.fchown(descriptor, there.st_uid, there.st_gid)
     except OSError:
         try:
-            os.fchown(descriptor, -1, there.st_gid)  # somebody else's file becomes ours
+            os.fchown(descriptor, -1, there.st_gid)  # the file of another user becomes ours
         except OSError:
-            mode &= ~0o070  # what its group may, ours may not
+            mode &= ~0o070  # our group must not get the rights of the old group
     os.fchmod(descriptor, mode)
 
 
@@ -126,7 +127,7 @@ def _fill(file: BinaryIO, write: _Write, there: os.stat_result | None) -> None:
 
 
 def _fill_nameless(folder: int, other: str, write: _Write, there: os.stat_result | None) -> bool:
-    """Write a file without a name, which is gone should this process die, then name it. False: not possible here."""
+    """Write a file without a name, which disappears if this process dies, then name it. False: not possible here."""
     try:
         descriptor = os.open(".", os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666, dir_fd=folder)
     except OSError:
@@ -141,7 +142,7 @@ def _fill_nameless(folder: int, other: str, write: _Write, there: os.stat_result
 
 
 def _replace(folder: int, name: str, there: os.stat_result | None, write: _Write) -> None:
-    """Write a file and put it in the place of `name`."""
+    """Write a file and replace `name` with it."""
     other = f".heapledger-{os.getpid()}-{os.urandom(6).hex()}.tmp"
     try:
         if not _fill_nameless(folder, other, write, there):
@@ -158,12 +159,12 @@ def _replace(folder: int, name: str, there: os.stat_result | None, write: _Write
         try:
             os.unlink(other, dir_fd=folder)
         except OSError:
-            pass  # it has never had this name, or has it no longer
+            pass  # the file never had this name, or no longer has it
         raise
 
 
 def _overwrite(path: str, write: _Write) -> None:
-    """Write into the file that is there. It is as it was if there is no room."""
+    """Write into the existing file. If there is not enough space, the file stays unchanged."""
     buffer = BytesIO()
     write(buffer)
     content = buffer.getbuffer()
@@ -182,7 +183,7 @@ def _overwrite(path: str, write: _Write) -> None:
 
 
 def _write_file(filename: File, write: _Write) -> None:
-    """Call write(file) for a file that takes its place when it is complete, where that can be."""
+    """Call write(file). If possible, the file replaces the old one only when it is complete."""
     place = _find_place(filename)
     if place is not None:
         path, there = place
@@ -212,12 +213,12 @@ def _write_file(filename: File, write: _Write) -> None:
 
 
 def _encode_attributes(attributes: dict[str, Any]) -> dict[str, bytes]:
-    """{name: encoded value}; what cannot be saved is refused."""
+    """Return {name: encoded value}. Raise an error for what cannot be saved."""
     encoded = {}
     for name, value in attributes.items():
         if type(name) is not str:
             raise TypeError(f"attribute {_plain.describe(name)}: a name that is not a str can't be saved")
-        encoded[name] = _plain.encode(value, f"attribute {_plain.describe(name)}", 1)  # level 0 is the dict of all
+        encoded[name] = _plain.encode(value, f"attribute {_plain.describe(name)}", 1)  # their dict is level 0
     return encoded
 
 
@@ -228,7 +229,7 @@ def _to_hlsnap(
     encoded: dict[str, bytes],
     others: Sequence[Sequence[Trace]] = (),
 ) -> bytes:
-    """The bytes of a file with a snapshot, and with traces of other moments that share its names."""
+    """Return the bytes of a file with a snapshot, and with traces of other moments that share its names."""
     is_number = type(limit) is int and 0 <= limit < 2**32
     native, native_limit, totals = _file_prepare(traces, limit if is_number else 0)
     if is_number and limit == native_limit:
@@ -245,7 +246,7 @@ def _to_hlsnap(
 
 
 def _what_to_save(snapshot: Snapshot) -> tuple[Sequence[Trace], dict[str, Any], dict[str, bytes]]:
-    """(traces, attributes, the same encoded); what cannot be saved is refused."""
+    """Return (traces, attributes, encoded attributes). Raise an error for what cannot be saved."""
     traces = snapshot.traces
     attributes = {**vars(snapshot), "traceback_limit": snapshot.traceback_limit}
     attributes.pop("traces", None)
@@ -256,7 +257,7 @@ def _what_to_save(snapshot: Snapshot) -> tuple[Sequence[Trace], dict[str, Any], 
 
 
 def encode_all(snapshots: Sequence[Snapshot]) -> bytes:
-    """The bytes of one .hlsnap file with snapshots of different moments that share their names."""
+    """Return the bytes of one .hlsnap file with snapshots of different moments that share their names."""
     traces, attributes, encoded = _what_to_save(snapshots[0])
     others = []
     for snapshot in snapshots[1:]:
@@ -272,7 +273,7 @@ def write(content: bytes, filename: File) -> None:
 
 
 def dump(snapshot: Snapshot, filename: File, format: str | None) -> None:
-    """Write the snapshot into a file. What cannot be saved is refused before anything is written."""
+    """Write the snapshot into a file. What cannot be saved raises an error before anything is written."""
     if format is None:
         format = "tracemalloc" if _swap.is_installed() else "hlsnap"
     elif format not in _FORMATS:
@@ -282,16 +283,16 @@ def dump(snapshot: Snapshot, filename: File, format: str | None) -> None:
         content = _to_hlsnap(snapshot, traces, attributes["traceback_limit"], encoded)
         _write_file(filename, lambda file: file.write(content))
     else:
-        _file_prepare(traces, 0)  # what it refuses, it would refuse when the file is loaded
+        _file_prepare(traces, 0)  # raises an error for what could not be loaded again
         state = {"traces": traces, **attributes}
         _write_file(filename, lambda file: _pickles.write(file, state))
 
 
-# Snapshots of what other tools have written
+# Snapshots from files of other tools
 
 
 def from_rows(rows: Iterable[Row], moment: Moment, limit: int, metadata: Metadata) -> Snapshot:
-    """A Snapshot of rows (frames, size, blocks); frames are (filename, lineno, function or None), the newest first."""
+    """Make a Snapshot of rows (frames, size, blocks). Frames are (filename, lineno, function or None), newest first."""
     traces = _file_rows(tuple(rows), _metadata.MOMENTS.index(moment), limit)
     return _file_snapshot(traces, limit, _plain.encode(metadata))
 
@@ -300,7 +301,7 @@ def from_rows(rows: Iterable[Row], moment: Moment, limit: int, metadata: Metadat
 
 
 def _section(sections: _Sections, kind: bytes) -> tuple[int, bytes] | None:
-    """(offset, bytes) of a section that is there once or not at all: None."""
+    """Return (offset, bytes) of a section, or None if there is no such section. It must not occur twice."""
     found = None
     for one, offset, content in sections:
         if one == kind and found is not None:
@@ -311,7 +312,7 @@ def _section(sections: _Sections, kind: bytes) -> tuple[int, bytes] | None:
 
 
 def _dict_section(sections: _Sections, kind: bytes, whole: bool) -> tuple[int, dict[Any, Any]] | None:
-    """(offset, dict) of a section that is there once or not at all: None."""
+    """Return (offset, dict) of a section, or None if there is no such section. It must not occur twice."""
     found = _section(sections, kind)
     if found is None:
         return None
@@ -326,7 +327,7 @@ def _dict_section(sections: _Sections, kind: bytes, whole: bool) -> tuple[int, d
 
 
 def _with_totals(traces: _Traces, offset: int, totals: bytes, whole: bool) -> _Traces:
-    """The traces with totals that the stacks of the file do not have."""
+    """Give the traces totals that the stacks of the file do not have."""
     try:
         return _Traces(_file_totals(traces, totals, whole))
     except _plain.Malformed as error:
@@ -334,8 +335,8 @@ def _with_totals(traces: _Traces, offset: int, totals: bytes, whole: bool) -> _T
 
 
 def _from_hlsnap(data: bytes) -> dict[str, Snapshot]:
-    """{moment: snapshot}, in the order of the file, and of several of a moment the first."""
-    # Sections of newer files may be longer than what we know of them: then we do not know them as a whole.
+    """Return {moment: snapshot}, in the order of the file. If a moment occurs several times, the first counts."""
+    # Sections of newer files may be longer than we know. In that case `whole` is false.
     rows, sections, whole = _file_read(data)
     (traces, limit, moment), *others = rows
     metadata = _dict_section(sections, _METADATA, whole)
@@ -377,7 +378,7 @@ def load_all(filename: File) -> dict[str, Snapshot]:
 
 
 def decode_all(data: bytes, filename: File) -> dict[str, Snapshot]:
-    """The same for the bytes of a file, whose name is only for the error."""
+    """Do the same as load_all for the bytes of a file. The file name is used only in errors."""
     try:
         return _from_hlsnap(data) if data and data[0] == _FIRST_BYTE else _from_pickle(data)
     except _plain.Malformed as error:
@@ -386,5 +387,5 @@ def decode_all(data: bytes, filename: File) -> dict[str, Snapshot]:
 
 
 def load(filename: File) -> Snapshot:
-    """Read a snapshot from a file, the first if there are several."""
+    """Read a snapshot from a file. If there are several, read the first."""
     return next(iter(load_all(filename).values()))

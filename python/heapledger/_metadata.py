@@ -1,9 +1,9 @@
 """Snapshot.metadata: when, where and by what a snapshot was taken.
 
-A snapshot that was taken in this process comes with numbers (``src/binding/metadata.c``), one from a file with the
-bytes of its META section; the dict is made when somebody asks. What takes long to find out about the process is found
-out when the snapshot is saved, and stands under ``process_at_dump`` with a time of its own. Sizes are in bytes, times
-in nanoseconds since 1970.
+A snapshot that was taken in this process comes with numbers (``src/binding/metadata.c``). A snapshot from a file comes
+with the bytes of the file's META section. The dict is made when the program reads the attribute. Data that take long to
+find out are collected when the snapshot is saved. They are under ``process_at_dump``, with their own time. Sizes are in
+bytes. Times are in nanoseconds since 1970.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from heapledger._types import Facts, Metadata, Moment
 
-MOMENTS: tuple[Moment, ...] = _moments  # their names, in the order of their numbers
+MOMENTS: tuple[Moment, ...] = _moments  # the names of the moments, in the order of their numbers
 
 
 def _taken_here(raw: bytes | bytearray) -> Metadata:
-    """The metadata of a snapshot with these numbers. What does not change in a process is looked up now."""
+    """Return the metadata of a snapshot with these numbers. What does not change in a process is looked up now."""
     taken, pid, moment, limit, numbers, current, peak, lost, interruptions, rss, tables = unpack("=11q", raw)
     return {
         "heapledger": _version,
@@ -50,7 +50,7 @@ def _taken_here(raw: bytes | bytearray) -> Metadata:
 
 
 def _read_rollup() -> dict[str, int] | None:
-    """What the system says of the process's pages: {"Rss": bytes, "Pss": bytes, ...}, or None."""
+    """Return what the system reports about the pages of the process: {"Rss": bytes, "Pss": bytes, ...}, or None."""
     try:
         with open("/proc/self/smaps_rollup", "rb", buffering=0) as file:
             lines = file.read(65536).splitlines()
@@ -76,14 +76,14 @@ def _process_now() -> dict[str, Any]:
 
 
 def describe(raw: Facts) -> Metadata:
-    """The metadata as a new dict."""
+    """Return the metadata as a new dict."""
     if raw is None:
         return {}
     return _plain.decode(raw) if type(raw) is bytes else _taken_here(raw)
 
 
 def section(raw: Facts) -> bytes | None:
-    """The metadata as they are saved; None if there are none."""
+    """Return the metadata in the form that is saved. None if there are none."""
     if raw is None or type(raw) is bytes:
         return raw
     metadata = _taken_here(raw)
@@ -93,7 +93,7 @@ def section(raw: Facts) -> bytes | None:
 
 
 def of_moment(metadata: Metadata | None, moment: Moment | None) -> bytes | None:
-    """Facts of a snapshot from a file with these metadata, which are the first snapshot's; None if there are none."""
+    """Return the raw metadata of a snapshot of a file. The file has the metadata of its first snapshot, or None."""
     if metadata is None:
         return None
     return _plain.encode(metadata if moment is None else {**metadata, "moment": moment})

@@ -34,7 +34,7 @@ NFRAME = 25
 
 
 class Line:
-    """The memory of one line: of a cell, or anywhere."""
+    """The memory of one line, in a cell or anywhere else."""
 
     def __init__(self, place: FrameTuple) -> None:
         self.place = place  # (file, line)
@@ -46,7 +46,7 @@ class Line:
 
 
 def _line_of_cell(traceback: Traceback, name: str) -> FrameTuple | None:
-    """The newest frame in the cell, or None."""
+    """Return the newest frame in the cell, or None."""
     for frame in reversed(traceback):
         if frame.filename == name:
             return name, frame.lineno
@@ -54,7 +54,7 @@ def _line_of_cell(traceback: Traceback, name: str) -> FrameTuple | None:
 
 
 def lines_of_cell(t: trace, name: str) -> list[Line]:
-    """A Line for each line of the cell that took part, the largest at the peak first."""
+    """Return a Line for each line of the cell that held or allocated memory, the largest at the peak first."""
     lines: dict[FrameTuple, Line] = {}
     sums: list[tuple[str, Statistic | StatisticDiff, int]] = [
         ("peak", difference, difference.size_diff) for difference in t.peak.compare_to(t.start, "traceback")
@@ -73,7 +73,7 @@ def lines_of_cell(t: trace, name: str) -> list[Line]:
 
 
 class Table:
-    """Text and HTML of the same rows."""
+    """The same rows as text and as HTML."""
 
     def __init__(
         self, title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], graph: str | None = None
@@ -97,7 +97,7 @@ class Table:
         )
         text = f"<p>{html.escape(self._title)}</p><table><tr>{heads}</tr>{rows}</table>"
         if self._graph is not None:
-            # The page has an origin of its own, and no rights in the notebook.
+            # The page has its own origin, and no rights in the notebook.
             page = html.escape(self._graph, quote=True)
             style = "width: 100%; height: 600px; border: 0"
             text += f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{page}"></iframe>'
@@ -133,7 +133,7 @@ def _cell_table(t: trace, name: str, most: int, graph: str | None) -> Table:
 
 
 def _file_of_magic() -> str | None:
-    """The file of the cell that called a magic. IPython's work for the magic does not count for the cell."""
+    """Return the file of the cell that called a magic. IPython's work for the magic does not count for the cell."""
     frame: FrameType | None = sys._getframe()
     while frame is not None and frame.f_code.co_name != "<module>":
         frame = frame.f_back
@@ -141,7 +141,7 @@ def _file_of_magic() -> str | None:
 
 
 def _graph_of(t: trace, name: str) -> str:
-    """The interactive report of a trace of the cell in the file `name`, as a page."""
+    """Return the interactive report of a trace of the cell in the file `name`, as a page."""
     from heapledger.command._kinds import Kinds
     from heapledger.report import _data, _page, _subject
 

@@ -1,10 +1,10 @@
-"""Pickles of snapshots that the standard library loads; python/heapledger/_unpickle.py reads its own.
+"""Writes pickles of snapshots that the standard library can load. python/heapledger/_unpickle.py reads such pickles.
 
-A pickle names its classes ``tracemalloc.Snapshot`` and ``tracemalloc._Traces``, so that it loads on a machine without
-heapledger. pickle refuses to save a class under a foreign name; the stream is therefore put together from pieces that
-one pickler makes, whose memo lives across them, and a few opcodes between them.
+The classes in a pickle are named ``tracemalloc.Snapshot`` and ``tracemalloc._Traces``. So it loads on a machine without
+heapledger. The module pickle refuses to save a class under a foreign name. So the stream is composed of pieces from one
+pickler, which keeps its memo from piece to piece, and of a few opcodes between them.
 
-The C module behind pickle is imported directly: pickle itself takes longer to import than all of this package.
+This module imports the C module behind pickle. Importing pickle itself takes longer than importing this whole package.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
-# Protocol 3: every later one cuts the stream into frames, which pieces do not survive.
+# Protocol 3, because every later one divides the stream into frames, and pieces of frames cannot be joined.
 _PROTOCOL = 3
 _HEADER = b"\x80\x03"
 _STOP = b"."
-# GLOBAL, then an object of it without arguments, then an empty dict for its state and a MARK before the items.
+# GLOBAL, then an object of it without arguments, then an empty dict for its state, and a MARK before the items.
 _OPEN = b"ctracemalloc\n%s\n)\x81}("
-# SETITEMS and BUILD: the items go into the dict, the dict into the object.
+# SETITEMS and BUILD: the items go into the dict, and the dict goes into the object.
 _CLOSE = b"ub"
 
 

@@ -1,11 +1,11 @@
-"""Plain data as bytes: what a snapshot's metadata and the users' attributes are in a file.
+"""Plain data as bytes: the form of a snapshot's metadata and of users' attributes in a file.
 
 ``docs/format.md``, section "Plain data", specifies the encoding. Plain data are None, bool, int, float, str, bytes, and
-lists, tuples, dicts, sets and frozensets of plain data: of these very types, not of subclasses, nested at most
-``MOST_LEVELS`` deep and without cycles.
+lists, tuples, dicts, sets and frozensets of plain data. Subclasses of these types are not plain data. Plain data are
+nested at most ``MOST_LEVELS`` deep and have no cycles.
 
-What is decoded comes from anybody: every length is checked against the bytes that are left before anything is made of
-them, so what is allocated is bounded by a multiple of the input's length.
+The data to decode may come from anybody. Every length is compared with the number of remaining bytes before anything is
+made of them. So the allocated memory is bounded by a multiple of the input's length.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _TAGS: dict[type[Any], bytes] = {list: b"l", tuple: b"t", dict: b"d", set: b"s",
 
 
 def _number(value: int) -> bytes:
-    """An unsigned number in base 128, the low digits first, all but the last with the high bit set."""
+    """Encode an unsigned number in base 128, low digits first. All digits but the last have the high bit set."""
     digits = bytearray()
     while value > 127:
         digits.append(value & 127 | 128)
@@ -45,7 +45,7 @@ def _number(value: int) -> bytes:
 
 
 def _scalar(value: Any) -> bytes | None:
-    """The encoding of anything but a container; None for what is not plain."""
+    """Encode anything but a container. Return None for what is not plain."""
     kind = type(value)
     if value is None:
         return b"N"
@@ -66,7 +66,7 @@ def _scalar(value: Any) -> bytes | None:
 
 
 def describe(value: Any) -> str:
-    """A short text for a key or a name, whatever it is: repr() may take forever, or fail."""
+    """Return a short text for any key or name. repr() may take forever or fail."""
     kind = type(value)
     if kind is str or kind is bytes:
         return repr(value[:60])[:60]
@@ -76,7 +76,7 @@ def describe(value: Any) -> str:
 
 
 def _name(path: _Path) -> str:
-    """A path in words. It is a chain of (where it begins, text with a place for the key, key); the first is a str."""
+    """Return a path as text. A path is a str or (outer path, text with a place for the key, key)."""
     steps = []
     while isinstance(path, tuple):
         path, text, key = path
@@ -96,8 +96,9 @@ def _refuse(value: object, path: _Path) -> NoReturn:
 
 
 def encode(value: Any, path: _Path = "value", level: int = 0) -> bytes:
-    """The bytes of plain data. `path` names the value in errors: TypeError for what is not plain, ValueError for what
-    is nested too deep, which a cycle is too.
+    """Return the bytes of plain data. `path` names the value in errors.
+
+    Raises a TypeError for what is not plain, and a ValueError for what is nested too deep. A cycle is nested too deep.
     """
     raw = _scalar(value)
     if raw is not None:
@@ -122,12 +123,12 @@ def encode(value: Any, path: _Path = "value", level: int = 0) -> bytes:
         for item in value:
             parts.append(encode(item, (path, ", member %s", item), level + 1))
         parts.sort()
-    # The value may have changed since we began: what counts is what has been encoded.
+    # The value may have changed in the meantime. So this counts what has been encoded.
     return b"".join((_TAGS[kind], _number(len(parts) // 2 if kind is dict else len(parts)), *parts))
 
 
 def join(encoded: Mapping[str, bytes]) -> bytes:
-    """The bytes of a dict, given {key: the bytes of its value}."""
+    """Return the bytes of a dict, given {key: the bytes of its value}."""
     parts = [_TAGS[dict], _number(len(encoded))]
     for key, raw in encoded.items():
         parts.append(encode(key))
@@ -151,7 +152,7 @@ def _read_number(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _read_bytes(data: bytes, at: int) -> tuple[bytes, int]:
-    """The bytes of a value whose length stands before them."""
+    """Read the bytes of a value. Their length is before them."""
     length, start = _read_number(data, at)
     if length > len(data) - start:
         raise Malformed(f"{length} bytes are announced, {len(data) - start} are left", at)
@@ -159,11 +160,13 @@ def _read_bytes(data: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _row(keys: Collection[Any], first: int, there: int) -> range:
-    """A range of ints from `first` on that are not in each other's way in a dict or set that has `there` keys already
-    and gets these: there are three places for two keys, at least, and ints in a row take places in a row.
+    """Return a range of ints from `first` on that do not collide in a dict or set. The container has `there` keys
+    already and gets these keys.
+
+    A container has at least three places for two keys, and consecutive ints take consecutive places.
     """
     if there:
-        return range(first, first + there * 3 // 2 + 1500)  # pickles come in portions of 1,000
+        return range(first, first + there * 3 // 2 + 1500)  # pickles add keys in portions of 1,000
     different = bytearray(2 * len(keys))
     for key in keys:
         if type(key) is int and 0 <= key - first < len(different):
@@ -172,11 +175,12 @@ def _row(keys: Collection[Any], first: int, there: int) -> range:
 
 
 def are_unfit(keys: Collection[Any], known: dict[Any, int], there: int = 0) -> str | None:
-    """Why these may not be put into a dict or a set, or None. `known` is {} for the first keys, and the same for all
-    that follow; `there` is how many keys there are already.
+    """Return why these keys may not be put into a dict or a set, or None. `known` is {} for the first keys, and the
+    same dict for all later keys. `there` is the number of keys that the container has already.
 
-    Keys with the same hash are each compared with all others. Keys with different ones may be chosen so that each tries
-    the places of all others. So a file of either would take forever. Hashes of texts and bytes cannot be foreseen.
+    Keys with the same hash are each compared with all others. Keys with different hashes may be chosen so that each one
+    tries the places of all others. A file with many of either would take forever to load. Nobody can predict the hashes
+    of texts and bytes.
     """
     if "first" not in known:
         known["first"] = min((key for key in keys if type(key) is int), default=0)
@@ -260,7 +264,7 @@ def _read(data: bytes, at: int, level: int) -> tuple[Any, int]:
 
 
 def decode(data: bytes, whole: bool = True) -> Any:
-    """The value that `data` (bytes) are the encoding of, or unless `whole` begin with; Malformed if they do not."""
+    """Decode one value. Unless `whole`, more bytes may follow it. Raise Malformed for anything else."""
     value, after = _read(data, 0, 0)
     if whole and after != len(data):
         raise Malformed(f"{len(data) - after} bytes too many", after)

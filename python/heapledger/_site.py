@@ -1,4 +1,4 @@
-"""Whether the interpreter has read what is installed beside the package to start the tracer: heapledger.pth."""
+"""Finds out whether the interpreter has read heapledger.pth, the file beside the package that starts the tracer."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ VARIABLE = "HEAPLEDGER"
 
 
 def folder() -> pathlib.Path:
-    """The folder that heapledger was imported from, in which its .pth file is if it was installed."""
+    """Return the folder that heapledger was imported from. If heapledger was installed, its .pth file is there."""
     return pathlib.Path(__file__).resolve().parent.parent
 
 
 def is_site_folder() -> bool:
-    """Whether this interpreter executes the .pth files of the folder when it starts."""
-    folders = site.getsitepackages([*site.PREFIXES, sys.prefix])  # the second is missing while `site` itself runs
+    """Return whether this interpreter executes the .pth files of the folder when it starts."""
+    folders = site.getsitepackages([*site.PREFIXES, sys.prefix])  # PREFIXES lacks it while `site` runs
     if site.ENABLE_USER_SITE:
         folders.append(site.getusersitepackages())
     return folder() in [pathlib.Path(name).resolve() for name in folders]
 
 
 def starts_programs() -> bool:
-    """Whether `site` starts the tracer on request: the package's own .pth file is where `site` reads it."""
+    """Return whether `site` starts the tracer on request: the package's own .pth file is where `site` reads it."""
     return is_site_folder() and (folder() / "heapledger.pth").is_file()
 
 
 def say_if_ignored() -> None:
-    """Say on stderr that the variable has had no effect, if it asks for tracing where nobody has read it."""
+    """Print to stderr that the variable has no effect, if it requests tracing and nothing has read it."""
     frames = os.environ.get(VARIABLE, "")
     if not frames.strip("0") or sys.flags.ignore_environment or sys.stderr is None:
         return

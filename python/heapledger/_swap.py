@@ -1,7 +1,7 @@
-"""install and uninstall: heapledger in the place of the standard library's tracemalloc, for the whole interpreter.
+"""install and uninstall: put heapledger in place of the standard library's tracemalloc, for the whole interpreter.
 
 ``sys.modules["tracemalloc"]`` becomes heapledger for later imports. Modules that imported the standard library's module
-before hold that module object, and some hold ``_tracemalloc``: the names in both are rebound to ours.
+before still have that module object, and some have ``_tracemalloc``. So the names in both modules are rebound to ours.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _ABSENT = object()
 
-# What the C module has in the standard library; Python code that imports it directly follows too.
+# The names of the C module in the standard library. Python code that imports this module directly gets ours, too.
 _ENGINE_NAMES = (
     "_get_object_traceback",
     "_get_traces",
@@ -29,16 +29,16 @@ _ENGINE_NAMES = (
 )
 _PRIVATE_NAMES = ("_Traces", "_format_size", "_get_object_traceback", "_get_traces")
 
-# While installed: what to put back, as (namespace, name, value).
+# While installed: what to restore, as (namespace, name, value).
 _replaced: list[tuple[dict[str, Any], str, Any]] = []
 _took_over = False
 
 
 def install() -> None:
-    """Make ``import tracemalloc`` mean heapledger, also for modules that have imported it already.
+    """Make ``import tracemalloc`` mean heapledger, also for modules that have already imported it.
 
-    If the standard library is tracing, its traces are dropped and heapledger starts with the same frame limit.
-    Calling it again does nothing.
+    If the standard library is tracing, its traces are dropped and heapledger starts with the same frame limit. Another
+    call does nothing.
     """
     global _took_over
     if _replaced:
@@ -49,7 +49,7 @@ def install() -> None:
     import _tracemalloc
     import tracemalloc
 
-    # The engine is asked, since `tracemalloc` may be an alias of ours by now.
+    # Ask the engine, because `tracemalloc` may already be an alias of heapledger.
     _took_over = _tracemalloc.is_tracing()
     limit = _tracemalloc.get_traceback_limit()
     if _took_over:
@@ -71,10 +71,10 @@ def is_installed() -> bool:
 
 
 def uninstall() -> None:
-    """Undo install(): every name is again what it was. Calling it again does nothing.
+    """Undo install(): restore every name. Another call does nothing.
 
-    If install() took over from the standard library and heapledger is tracing now, the standard library starts again
-    with heapledger's frame limit, and heapledger stops.
+    If install() took over from the standard library and heapledger is tracing now, heapledger stops. The standard
+    library starts again with heapledger's frame limit.
     """
     global _took_over
     if not _replaced:

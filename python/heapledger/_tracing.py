@@ -1,7 +1,8 @@
 """trace() and track_leaks(): what a part of a program allocates, what it leaves behind, and its peak.
 
-A trace is a window (docs/design.md) with a context manager around it. Nothing but the block itself may show in it.
-Functions of this file do not, like all of ours. So they leave calls of the program's functions to ``_calls.py``.
+A trace is a window (docs/design.md) with a context manager around it. It must show only the traced block itself.
+Functions of this file do not show in it, because they are our own work. So ``_calls.py`` calls the program's functions
+for them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def total(snapshot: Snapshot) -> tuple[int, int]:
-    """(bytes, blocks) of a snapshot, without going through its blocks one by one."""
+    """Return (bytes, blocks) of a snapshot, without reading its blocks one by one."""
     size = 0
     for statistic in snapshot.statistics("filename"):
         size += statistic.size
@@ -38,23 +39,24 @@ class trace(_Window):
 
     Afterwards there are four snapshots:
 
-    t.start      what was alive before
-    t.peak       what was alive at the moment of the greatest traced memory inside
-    t.allocated  what was allocated inside, freed or not
-    t.leaked     what is alive in excess of before, by traceback and size
+        t.start      what was alive before
+        t.peak       what was alive at the moment inside with the most traced memory
+        t.allocated  what was allocated inside, freed or not
+        t.leaked     what is alive in addition to what was alive before, by traceback and size
 
-    Tracing is started if it is off, with tracebacks of nframe frames, and stopped again at the end. If it is on, it
-    stays as it is. Traces may contain and overlap each other, and leave the program's own peak alone. What other
-    threads allocate meanwhile counts too. `report` is called with the trace when it is over, unless by an exception.
+    If tracing is off, the trace starts it, with tracebacks of nframe frames, and stops it at the end. If tracing is on,
+    it stays as it is. Traces may contain and overlap each other. They do not change the program's own peak. What other
+    threads allocate in the meantime counts, too. At the end `report` is called with the trace, unless an exception
+    ended the block.
 
-    A decorated function, or coroutine function, is traced at each call; its attribute `last` is the trace of the call
+    A decorated function, or coroutine function, is traced at each call. Its attribute `last` is the trace of the call
     that ended last.
     """
 
     __slots__ = ("_nframe", "_report", "__weakref__")
 
     def __init__(self, nframe: int = 1, *, report: Callable[[trace], object] | None = None) -> None:
-        first: Any = nframe  # without parentheses it is the function to decorate
+        first: Any = nframe  # without parentheses, this is the function to decorate
         if callable(first):
             raise TypeError("a function is decorated with @heapledger.trace(), with parentheses")
         if report is not None and not callable(report):
@@ -75,7 +77,7 @@ class trace(_Window):
 
     def __call__(self, function: Callable[_Parameters, _Result]) -> Traced[_Parameters, _Result]:
         """Trace each call of the function."""
-        import inspect  # takes long, and most programs do not decorate
+        import inspect  # takes long to import, and most programs do not decorate
 
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise TypeError("a generator cannot be traced as a whole: its caller runs in between")
@@ -122,7 +124,7 @@ class trace(_Window):
 
     @property
     def peak(self) -> Snapshot:
-        """What was alive at the moment of the greatest traced memory inside."""
+        """What was alive at the moment inside with the most traced memory."""
         return self._answer("_peak")
 
     @property
@@ -132,7 +134,7 @@ class trace(_Window):
 
     @property
     def leaked(self) -> Snapshot:
-        """What is alive in excess of before, by traceback and size."""
+        """What is alive in addition to what was alive before, by traceback and size."""
         return self._answer("_leaked")
 
     def __repr__(self) -> str:
@@ -151,10 +153,10 @@ class trace(_Window):
 class Leaks:
     """What the rounds of track_leaks() have left behind.
 
-    leaks.leaked  a snapshot: what is alive after the last round in excess of before the first
-    leaks.rounds  (bytes, blocks) of each round: what is alive after it in excess of before it
+        leaks.leaked  a snapshot: what is alive after the last round in addition to what was alive before the first
+        leaks.rounds  (bytes, blocks) of each round: what is alive after it in addition to what was alive before it
 
-    True if there is anything in `leaked`.
+    A Leaks object is true if there is anything in `leaked`.
     """
 
     __slots__ = ("leaked", "rounds")
@@ -179,10 +181,10 @@ def _runs_later(function: Callable[[], object]) -> bool:
 
 
 def track_leaks(function: Callable[[], object], *, rounds: int = 3, warmup: int = 2, nframe: int = 10) -> Leaks:
-    """Call the function again and again, and say what stays: Leaks.
+    """Call the function several times, and return what stays: Leaks.
 
-    `warmup` calls come first and do not count, so that caches can fill. Garbage is collected after each call. What
-    the function returns is dropped.
+    `warmup` calls come first and do not count, so that caches can fill. Garbage is collected after each call. The
+    results of the function are dropped.
     """
     if rounds < 1 or warmup < 0:
         raise ValueError("rounds must be at least 1, and warmup at least 0")

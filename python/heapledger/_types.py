@@ -1,5 +1,6 @@
-"""Names of types, for annotations. Only type checkers import this module: importing `typing` takes longer than all of
-this package.
+"""Names of types, for annotations.
+
+Only type checkers import this module, because importing `typing` takes longer than importing this whole package.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ _Result = TypeVar("_Result", covariant=True)
 File: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes]
 FrameTuple: TypeAlias = tuple[str, int]
 TraceTuple: TypeAlias = tuple[int, int, Sequence[FrameTuple], int | None] | tuple[int, int, Sequence[FrameTuple]]
-# Not Literal["filename", ...], which stubtest takes for something else than what it is at run time.
+# Not Literal["filename", ...], because stubtest does not recognise that as equal to the type at run time.
 KeyType: TypeAlias = Literal["filename"] | Literal["lineno"] | Literal["traceback"]
 Moment: TypeAlias = Literal["live"] | Literal["peak"] | Literal["allocated"]
-Metadata: TypeAlias = dict[str, Any]  # plain data; files may hold any
+Metadata: TypeAlias = dict[str, Any]  # plain data; files may contain any
 # What metadata are made of: the bytes of a file's META section, or the numbers of a snapshot that was taken here.
 Facts: TypeAlias = bytes | bytearray | None
 # A frame with its function: (filename, lineno, function or None).
 Location: TypeAlias = tuple[str, int, str | None]
-# Blocks of one stack: (frames, the newest first; size of each; how many).
+# Blocks of one stack: (frames, newest first; size of each block; number of blocks).
 Row: TypeAlias = tuple[tuple[Location, ...], int, int]
-# What a group of allocations has in common: python/heapledger/command/_names.py says what is in it.
+# What a group of allocations has in common. python/heapledger/command/_names.py describes it.
 Key: TypeAlias = tuple[Any, ...]
-# Of a table: text, or (text, style).
+# A cell of a table: text, or (text, style).
 Cell: TypeAlias = str | tuple[str, str | None]
 
 
@@ -44,7 +45,7 @@ class Traced(Protocol[_Parameters, _Result]):
 
 
 class Resident(TypedDict):
-    """The memory that the system counts for a process: see python/heapledger/command/_resident.py."""
+    """The memory that the system counts for a process. See python/heapledger/command/_resident.py."""
 
     rss: int
     parts: dict[str, int]

@@ -1,4 +1,4 @@
-"""What is said where the extension module cannot be imported: for which interpreter the package was built, if any."""
+"""The message for a missing extension module: for which interpreter, if any, the package was built."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NO_TLS = (
 
 
 def explain(folder: str, error: ImportError) -> str:
-    """A sentence for an ImportError of heapledger._ledger; the error's own, where it was built for this interpreter."""
+    """Explain an ImportError of heapledger._ledger. If it was built for this interpreter, use the error's own text."""
     files = [name for name in os.listdir(folder) if re.match(r"_ledger\..*so$", name)]
     if any(f"_ledger{suffix}" in files for suffix in importlib.machinery.EXTENSION_SUFFIXES):
         return f"{error}{NO_TLS}" if "static TLS" in str(error) else str(error)

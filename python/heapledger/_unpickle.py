@@ -1,20 +1,21 @@
 """Reads pickles of snapshots, and nothing else.
 
-The standard library's files are pickles, and a pickle is a program. This is an interpreter for the few instructions
-that pickles of snapshots consist of: those of protocols 2 to 5 for plain data and for instances of two classes. It
-makes plain data only, calls nothing that the file names, and allocates no more than a multiple of the file's length;
-the one in the standard library makes room for whatever place in its memo, or length of a text, a few bytes announce.
+The standard library's files are pickles, and a pickle is a program. This is an interpreter for the few instructions in
+pickles of snapshots: those of protocols 2 to 5 for plain data and for instances of two classes. It makes only plain
+data and calls nothing that the file names. It allocates at most a multiple of the file's length. The unpickler of the
+standard library has no such limit: a few bytes can announce any place in the memo, or any length of a text, and it
+makes room for that.
 
-Most of a file are runs of a few instructions, which ``src/binding/unpickle.c`` carries out; it leaves all others, and
-all that is wrong, to the code here.
+Most of a file consists of runs of a few instructions, which ``src/binding/unpickle.c`` executes. It leaves all other
+instructions, and all errors, to the code here.
 
-The file's ``Snapshot`` and ``_Traces`` come out as ``_Object``s, which ``read`` checks and takes apart.
+The file's ``Snapshot`` and ``_Traces`` become ``_Object``s. ``read`` checks them and takes their values.
 """
 
 from __future__ import annotations
 
 from _struct import Struct
-from _struct import error as StructError  # type: ignore[attr-defined] # which has it all the same
+from _struct import error as StructError  # type: ignore[attr-defined] # it is missing in the stubs
 
 from heapledger._ledger import _unpickle_check, _unpickle_run
 from heapledger._plain import Malformed, are_unfit
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 _MODULES = ("tracemalloc", "heapledger", "heapledger._ledger")
 _SETS = {"set": set, "frozenset": frozenset}
-# For each byte of a file: what the memo hands out again and again costs two bytes, whatever its size.
+# Limits for each byte of a file. The memo can repeat an object for two bytes, whatever the object's size.
 _KEY_PARTS_PER_BYTE = 16
 _PARTS_PER_BYTE = 4
 _PLAIN_KEYS = frozenset({str, int, float, bool, bytes, type(None)})
@@ -52,17 +53,18 @@ class _Object:
 
 
 class _Budget:
-    """How much may yet be done for a file of so many bytes."""
+    """How much work is still allowed for a file of this length."""
 
     def __init__(self, length: int) -> None:
         self.copies = length
         self.key_parts = _KEY_PARTS_PER_BYTE * length
-        self.known: dict[int, dict[Any, int]] = {}  # id of a dict or set -> what are_unfit() knows of its keys
+        self.known: dict[int, dict[Any, int]] = {}  # id of a dict or set -> what are_unfit() knows about its keys
 
 
 def _check_keys(keys: Sequence[Any], container: Collection[Any] | None, budget: _Budget, at: int) -> None:
-    """The keys for a dict or set that has some already, or for a new one: None. They are hashed, and a tuple that holds
-    a tuple twice, which holds another twice, ... takes forever.
+    """Check keys for a dict or set, or for a new one if `container` is None.
+
+    The keys will be hashed. That takes forever for a tuple that holds a tuple twice, which holds another one twice, ...
     """
     for key in keys:
         waiting = [key]
@@ -92,7 +94,7 @@ def _find(module: str, name: str, at: int) -> _Class | type[Any]:
 
 
 def _pop_mark(stack: list[Any], marks: list[int], at: int) -> list[Any]:
-    """What was put on the stack since the last mark."""
+    """Remove and return what was put on the stack since the last mark."""
     if not marks:
         raise Malformed("an instruction lacks its mark", at)
     start = marks.pop()
@@ -108,7 +110,7 @@ def _length(size: int, data: bytes, after: int, at: int) -> int:
 
 
 def _apply(stack: list[Any], marks: list[int], budget: _Budget, code: int, at: int) -> None:
-    """The instructions that take several things from the stack."""
+    """Execute an instruction that takes several objects from the stack."""
     if code == 0x75 or code == 0x73:  # SETITEMS, SETITEM
         pairs = _pop_mark(stack, marks, at) if code == 0x75 else [stack.pop(-2), stack.pop()]
         if type(stack[-1]) is not dict or len(pairs) % 2:
@@ -154,7 +156,7 @@ def _apply(stack: list[Any], marks: list[int], budget: _Budget, code: int, at: i
 
 
 def _run(data: bytes) -> Any:
-    """What the pickle stands for. `...` stands for places of the memo that nothing was put into."""
+    """Return the object that the pickle describes. In the memo, `...` marks places that are not filled."""
     stack: list[Any] = []
     marks: list[int] = []
     memo: list[Any] = []
@@ -264,8 +266,9 @@ def _run(data: bytes) -> Any:
 
 
 def _check_plain(value: Any, most: int, name: str) -> int:
-    """Refuse what is not plain data, or when written out has more than `most` parts, as what is in itself has. Returns
-    how many it has.
+    """Return the number of parts of plain data when written out. Raise an error for other data, or above `most` parts.
+
+    A container that contains itself has too many parts.
     """
     waiting = [value]
     parts = 1
@@ -285,7 +288,7 @@ def _check_plain(value: Any, most: int, name: str) -> int:
 
 
 def read(data: bytes) -> tuple[list[TraceTuple], dict[str, Any]]:
-    """(list of traces, attributes) of the snapshot that the bytes are a pickle of."""
+    """Return (list of traces, attributes) of the snapshot that the pickle contains."""
     made = _run(data)
     if type(made) is not _Object or made.name != "Snapshot" or made.state is None:
         raise Malformed("is a pickle, but not of a snapshot", 0)
