@@ -1,4 +1,4 @@
-// colours.js: the palette of page.css, and the colours of frames made of it.
+// colours.js: the palette of page.css, and the colours that frames get from it.
 
 const KIND_NAMES = {
   own: "the program",
@@ -29,7 +29,7 @@ class Colours {
     return { hue, saturation, lightness };
   }
 
-  // One hue for each kind; neighbours differ a little, always the same for the same function.
+  // Each kind has one hue. Locations differ a little in shade, and a location always has the same shade.
   ofKind(kind, number) {
     const shade = (number * 2654435761) % 7;
     const key = `${kind}${shade}`;
@@ -40,7 +40,7 @@ class Colours {
     return this.known.get(key);
   }
 
-  // The more of the frame is new or gone, the stronger the colour.
+  // The colour is stronger if more of the frame is new or gone.
   ofChange(before, after) {
     const change = after - before,
       most = Math.max(before, after);

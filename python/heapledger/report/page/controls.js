@@ -1,4 +1,5 @@
-// controls.js: everything above the graph: facts, choices, search, what is hidden, the path, light and dark.
+// controls.js: everything above the graph: data about the captures, choices, search, what is hidden, the path, the
+// theme.
 
 const MOMENT_NAMES = { live: "Alive at the end", peak: "At the peak", allocated: "Allocated in all" };
 
@@ -47,7 +48,7 @@ class Controls {
     byId("theme").addEventListener("click", () => this.turnTheme());
     byId("help-button").addEventListener("click", (event) => {
       byId("help").showModal();
-      // Whoever came by the pointer has no use for the focus that the browser gives back to the button.
+      // The browser returns the focus to the button. A user of the pointer does not need it there.
       if (event.detail > 0) byId("help").addEventListener("close", () => byId("help-button").blur(), { once: true });
     });
     byId("about").open = matchMedia("(min-width: 701px)").matches;
@@ -128,7 +129,7 @@ class Controls {
     try {
       localStorage.setItem("heapledger-theme", next);
     } catch {
-      /* the choice lasts as long as the page */
+      /* the choice lasts until the page is closed */
     }
     applyTheme(next);
     this.app.graph.show();
@@ -202,13 +203,13 @@ class Controls {
       const more = state.measure === "bytes" ? `in ${blocksText(other)}` : `of ${bytesText(other)} in all`;
       one(MOMENT_NAMES[state.moment], amountText(root.weight, state.measure), element("small", {}, more));
       if (typeof capture.peak === "number" && state.moment !== "peak") one("Peak", bytesText(capture.peak));
-      // The system was asked when the capture was taken, so its answer belongs to no other moment.
+      // The system was asked when the capture was taken. So its answer does not apply to other moments.
       if (capture.resident && state.moment === "live") one("Resident memory", ...this.resident(capture.resident));
     }
     refill(byId("totals"), ...said);
   }
 
-  // What the system counts, as a bar of its parts and a list that explains them.
+  // What the system counts: a bar of its parts, and a list that explains them.
   resident({ rss, parts }) {
     const { header } = this.app.data,
       shown = Object.keys(header.resident).filter((name) => name in parts),
@@ -320,7 +321,7 @@ class Controls {
       { header } = app.data,
       there = new Set(header.kindOfFile.map((kind) => header.kinds[kind])),
       hidden = hiddenKinds(header, app.state.fold, app.state.hide);
-    if (app.frames.imports?.weight > 0) hidden.delete("importlib"); // the frame that stands for them
+    if (app.frames.imports?.weight > 0) hidden.delete("importlib"); // the frame for all imports
     const entries = app.weights.difference
       ? [
           ["grew", "+ grew"],

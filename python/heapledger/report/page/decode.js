@@ -1,7 +1,8 @@
-// decode.js: from the bytes that python/heapledger/report/_data.py makes to the call tree as arrays.
+// decode.js: decodes the bytes from python/heapledger/report/_data.py into the call tree, as arrays.
 //
-// A tree: parents, locations, ends (the node after the last one below), firstChild and nextSibling, all by node; node 0
-// is the root. A column: nodes and their own bytes and blocks, all of them or those that differ from the column before.
+// A tree has parents, locations, ends (the node after its last descendant), firstChild and nextSibling, each by node.
+// Node 0 is the root. A column has nodes with their own bytes and blocks. These are all nodes, or only those that
+// differ from the column before.
 
 async function inflate(bytes) {
   if (!("DecompressionStream" in window)) throw new Error("This browser is too old: it needs DecompressionStream.");
@@ -14,7 +15,7 @@ function bytesOfText(text) {
   return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 }
 
-// Numbers from planes: all their lowest bytes, then all the next ones. Beyond 2^53 they are rounded.
+// Joins numbers from planes: first the lowest bytes of all numbers, then the next ones. Numbers above 2^53 are rounded.
 function joinPlanes(bytes, at, length, width, type) {
   const numbers = new type(length);
   for (let plane = 0, factor = 1; plane < width; plane++, factor *= 256) {
@@ -37,7 +38,7 @@ class ArrayReader {
   }
 }
 
-// What depths in preorder say about the tree.
+// Builds the links of the tree from the depths of its nodes in preorder.
 function linkNodes(depths) {
   const count = depths.length;
   const parents = new Int32Array(count),
@@ -70,7 +71,7 @@ async function unwrap(compressed) {
   return { header, reader: new ArrayReader(bytes, 4 + length, header.arrays) };
 }
 
-// Columns are those of the header, moment by moment and capture by capture; null where they are still to be asked for.
+// The columns are those of the header, by moment and then by capture. A column that must still be loaded is null.
 async function decodeTree(compressed) {
   const { header, reader } = await unwrap(compressed);
   const tree = linkNodes(reader.read(Int32Array));

@@ -1,5 +1,6 @@
-// fix.js: where to begin: the lines of the program's own code that hold most, or have grown most, with all that was
-// allocated by what they called. Imports are left out. command/_fix.py has the same for `heapledger summary`.
+// fix.js: where to begin. These are the lines of the program's own code that hold most, or have grown most, including
+// everything that their callees allocated. Imports are left out. command/_fix.py does the same for `heapledger
+// summary`.
 
 const LINES_TO_FIX = 5;
 const FIX_TITLES = {
@@ -15,7 +16,8 @@ class Fix {
     this.owners = null;
   }
 
-  // For each node the line that it is charged to. Without code of the program's own: the line that has allocated.
+  // Finds for each node the line that it is charged to. If the program has no code of its own, this is the line that
+  // allocated.
   find() {
     const { data, names } = this.app,
       { tree } = data;
@@ -35,7 +37,7 @@ class Fix {
     return sums;
   }
 
-  // { bytes, blocks } by location; in a difference, by how much they have grown.
+  // { bytes, blocks } by location. In a difference, these are the changes.
   amounts() {
     const amounts = {};
     for (const measure of ["bytes", "blocks"]) {
@@ -63,7 +65,7 @@ class Fix {
     byId("fix-rest").textContent = this.rest(shown.length, value, whole);
   }
 
-  // What shares are of: all there is, or all that has grown.
+  // The total for shares: everything, or everything that has grown.
   whole(value) {
     if (!this.app.weights.difference) return sumOf(value);
     let grown = 0;
@@ -117,7 +119,7 @@ class Fix {
     );
   }
 
-  // To the heaviest of the stacks through the line, with the callers first.
+  // Shows the heaviest stack through the line, with the callers first.
   go(location) {
     const { app } = this;
     app.update({ view: "icicle", zoom: [], search: "" });

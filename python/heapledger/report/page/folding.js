@@ -1,10 +1,10 @@
-// folding.js: what is shown of the program's code, and whose memory is whose.
+// folding.js: which code is shown, and which code memory is charged to.
 //
-//   nothing     everything as it is
-//   imports     what importing modules takes is one frame, and frames of the import system are hidden elsewhere
-//   libraries   and all but the program's own frames are hidden
+//   nothing     everything is shown
+//   imports     all imports are one frame, and frames of the import system are hidden elsewhere
+//   libraries   like imports, and only the program's own frames are shown
 //
-// What a hidden frame has allocated belongs to its caller. command/_folding.py has the same for the commands.
+// What a hidden frame has allocated belongs to its caller. command/_folding.py does the same for the commands.
 
 const FOLDS = [
   ["libraries", "My code"],
@@ -19,7 +19,7 @@ function hiddenKinds(header, fold, more) {
   return kinds;
 }
 
-// A byte for each node: 1 where the import system is nearer on the stack than the program's own code.
+// A byte for each node: 1 if the import system is nearer on the stack than the program's own code.
 function findImports(tree, names) {
   const found = new Uint8Array(tree.count),
     imports = names.ofKinds(new Set(["importlib"])),
@@ -31,8 +31,8 @@ function findImports(tree, names) {
   return found;
 }
 
-// For each node the line of the newest frame of the program's own, names.imports, or 0: what is below a joint is
-// charged to no line above it, as that is a guess.
+// Finds for each node the line of the newest frame of the program's own code, names.imports, or 0. What is above a
+// joint is a guess. So what is below it is not charged to a line above it.
 function findOwners(tree, names) {
   const owners = new Int32Array(tree.count),
     lines = names.lines(),

@@ -1,11 +1,11 @@
-// frames.js: the frames that a graph shows, made of the tree's nodes when somebody looks at them.
+// frames.js: the frames of a graph, made from the tree's nodes when they are needed.
 //
-// A frame stands for one or several nodes (its members) at the same place: several where frames between them are
-// hidden, or where stacks are read from their allocation up (inverted). Then a member is a node whose own weight
-// counts, and its cursor is how far up the stack it has been read. Children are made once, on demand, the heaviest
-// first, so a view costs as much as is seen of it.
+// A frame stands for one or several nodes (its members) at the same place. It has several if frames between them are
+// hidden, or if stacks are read from their allocation up (inverted). If inverted, a member is a node whose own weight
+// counts. Its cursor says how far up the stack it has been read. Children are made once, when they are needed, with the
+// heaviest first. So the cost of a view depends on what is visible of it.
 //
-// Imports are a layer of their own: one frame below the root, in which nothing is hidden.
+// Imports are a separate layer: one frame below the root, in which nothing is hidden.
 
 class Frame {
   constructor(parent, location, layer) {
@@ -36,7 +36,7 @@ class Frames {
     for (const what of ["weight", "before", "after"]) this.root[what] += this.imports[what];
   }
 
-  // For each layer what a node weighs as a member: with all below it, or inverted by itself.
+  // The weight of each node as a member, by layer: including everything below it, or, if inverted, only its own.
   sumsOf(weights) {
     const sums = (own, layer) => {
       if (own === undefined) return null;
@@ -50,7 +50,7 @@ class Frames {
     }));
   }
 
-  // The first frame of a layer.
+  // Fills the first frame of a layer.
   fill(frame) {
     if (!this.inverted) {
       this.add(frame, 0);
@@ -71,7 +71,7 @@ class Frames {
     frame.after += after[node];
   }
 
-  // What a frame weighs by other sums, such as those of its blocks.
+  // The weight of a frame by other sums, such as those of its blocks.
   measure(frame, sums, what) {
     let sum = frame === this.root && this.imports ? this.measure(this.imports, sums, what) : 0;
     for (const node of frame.members) sum += sums[frame.layer][what][node];
@@ -90,7 +90,8 @@ class Frames {
     return frame.children;
   }
 
-  // The heaviest first; of changes, before all what has grown. Imports come last: they are not what one looks for.
+  // The heaviest frame comes first. If only changes are shown, growth comes before everything else. Imports come last,
+  // because users rarely look for them.
   order(a, b) {
     if (a === this.imports || b === this.imports) return a === this.imports ? 1 : -1;
     const signs = this.weights.onlyChanges ? Math.sign(b.after - b.before) - Math.sign(a.after - a.before) : 0;
@@ -119,7 +120,7 @@ class Frames {
       for (let node = firstChild[waiting.pop()]; node !== 0; node = nextSibling[node]) {
         if (weight[node] === 0) continue;
         if (this.hides(frame, locations[node]))
-          waiting.push(node); // its calls are its caller's
+          waiting.push(node); // its calls count for its caller
         else this.add(this.childAt(frame, found, locations[node]), node);
       }
     }
@@ -134,14 +135,14 @@ class Frames {
     }
   }
 
-  // What is allocated in the frame itself, or, inverted, what it was the oldest frame of.
+  // What the frame itself allocated. If inverted, the weight of the stacks whose oldest frame it is.
   ownWeight(frame) {
     let rest = frame.weight;
     for (const child of this.childrenOf(frame)) rest -= child.weight;
     return Math.max(rest, 0);
   }
 
-  // The frame of the heaviest stack through a location, callers first.
+  // Finds the frame of the heaviest stack through a location, with the callers first.
   heaviestAt(location) {
     const { locations, parents } = this.tree,
       { weight } = this.sums[0];
@@ -154,7 +155,7 @@ class Frames {
     return this.find(path);
   }
 
-  // The frame at the end of a path of locations, or as far as it goes.
+  // Finds the frame at the end of a path of locations, or the last one that exists on the path.
   find(path) {
     let frame = this.root;
     for (const location of path) {

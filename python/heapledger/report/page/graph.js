@@ -1,10 +1,10 @@
-// graph.js: the flame graph: boxes from the zoomed frame down, drawn on a canvas as large as what is seen of it.
+// graph.js: the flame graph. It draws boxes from the zoomed frame down, on a canvas as large as its visible part.
 //
-// Only frames of a pixel and more get a box; what is smaller beside them is one box for all. So a drawing costs as much
-// as fits on the screen, whatever the size of the tree.
+// Only frames of at least one pixel get a box. The smaller frames beside them share one box. So the cost of drawing
+// depends on the size of the screen and not on the size of the tree.
 
 const ROW = 21,
-  LEAST_ROWS = 8, // of the graph, on a screen that has no room for more
+  LEAST_ROWS = 8, // of the graph, even if the screen is too small for them
   BELOW = 150, // pixels for the legend and the beginning of the table
   LEAST_WIDTH = 1,
   LEAST_LABEL = 34,
@@ -29,7 +29,7 @@ class Graph {
     this.canvas.addEventListener("mouseleave", () => this.leave());
     this.canvas.addEventListener("click", (event) => this.click(event));
     new ResizeObserver(() => this.app.weights && this.show()).observe(this.box);
-    this.whole = false; // whether all rows are seen, however many
+    this.whole = false; // whether all rows are visible, however many
     byId("taller").addEventListener("click", () => {
       this.whole = !this.whole;
       this.show();
@@ -55,7 +55,7 @@ class Graph {
     this.draw();
   }
 
-  // As high as its content, but no higher than leaves the beginning of the table on the screen.
+  // The box is as high as its content, but the beginning of the table must stay on the screen.
   fit(height) {
     const top = this.box.getBoundingClientRect().top + window.scrollY;
     const most = Math.max(window.innerHeight - top - BELOW, LEAST_ROWS * ROW);
@@ -72,7 +72,7 @@ class Graph {
       const box = waiting.pop();
       const row = box.frame.depth - zoomed.depth;
       (this.rows[row] ??= []).push(box);
-      if (box.frame === frames.imports && box.frame !== zoomed) continue; // folded
+      if (box.frame === frames.imports && box.frame !== zoomed) continue; // it is folded
       const children = frames.childrenOf(box.frame),
         scale = box.width / box.frame.weight;
       let x = box.x,
@@ -137,7 +137,7 @@ class Graph {
       [this.focused, this.colours.focus, 2],
     ])
       this.outline(frame, colour, thick);
-    // Marks for whoever measures: when the page was first drawn, and last.
+    // Marks for measurements: when the page was first drawn, and when it was last drawn.
     if (performance.getEntriesByName("heapledger-ready").length === 0) performance.mark("heapledger-ready");
     performance.clearMarks("heapledger-drawn");
     performance.mark("heapledger-drawn");
@@ -172,7 +172,7 @@ class Graph {
     return colours.ofKind(app.names.kind(frame.location), app.names.shade(frame.location));
   }
 
-  // A joint is no frame: what is below it was called from above it by a guess.
+  // A joint is not a frame. That the code above it called the code below it is a guess.
   hatch(x, y, width) {
     const { context } = this;
     context.save();
@@ -190,8 +190,8 @@ class Graph {
     context.restore();
   }
 
-  // The name with its line, the amount at the right, and between them what tells frames of one function apart: the
-  // source, then the place, as far as there is room.
+  // Draws the name with its line, and the amount at the right. Between them is what distinguishes frames of one
+  // function, as far as there is room: the source, then the place.
   drawLabel(box, y, matched) {
     const { app, colours, context } = this,
       { frame } = box,
@@ -226,7 +226,8 @@ class Graph {
     }
   }
 
-  // As much of the text as fits, and the end, which is left out only where nothing else would be left; the width taken.
+  // Draws as much of the text as fits, followed by `end`. Omits `end` if otherwise no text would fit. Returns the
+  // width.
   drawText(text, box, y, colour, alpha = 1, end = "") {
     const { context } = this,
       room = box.width - 2 * MARGIN;

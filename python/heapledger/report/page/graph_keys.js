@@ -1,4 +1,4 @@
-// graph_keys.js: the graph by keyboard and for screen readers: a tree of which one item, the focused frame, is there.
+// graph_keys.js: the graph for keyboards and screen readers. It is a tree with one item, the focused frame.
 
 class GraphKeys {
   constructor(app, graph) {
@@ -37,7 +37,7 @@ class GraphKeys {
     return all[all.indexOf(frame) + step];
   }
 
-  // A frame that is too small to be seen is zoomed to by way of its caller.
+  // If a frame is too small to be visible, the graph zooms to its caller.
   move(frame) {
     if (!frame) return;
     const { graph, app } = this;

@@ -1,4 +1,4 @@
-// main.js: one object that knows what is shown and brings everything else up to date.
+// main.js: one object that knows what is shown and updates everything else.
 
 class App {
   constructor(data) {
@@ -12,7 +12,7 @@ class App {
     this.timeline = new Timeline(this);
     this.controls = new Controls(this);
     this.state = null; // what is shown
-    this.wanted = null; // what is to be shown once its columns are there
+    this.wanted = null; // what will be shown when its columns are loaded
     window.addEventListener("popstate", () => this.become(readAddress(data.header, location.hash)));
     window.addEventListener("hashchange", () => {
       if (location.hash !== writeAddress(data.header, this.wanted))
@@ -26,18 +26,18 @@ class App {
     this.remember(writeAddress(this.data.header, this.wanted), zooms);
   }
 
-  // Back leads out of a zoom; everything else is a change to the same page.
+  // The browser's Back button leaves a zoom. All other changes replace the current address.
   remember(address, zooms) {
     try {
       if (zooms) history.pushState(null, "", address);
       else history.replaceState(null, "", address);
     } catch (error) {
-      // A page inside another one, such as a notebook's, has no address of its own to change.
+      // A page inside another one, such as a notebook, cannot change the address.
       if (error.name !== "SecurityError") throw error;
     }
   }
 
-  // The weights by a measure, that of the view or the other one.
+  // The weights by a measure: the one of the view, or the other one.
   weightsOf(measure) {
     if (measure === this.state.measure) return this.weights;
     this.otherWeights ??= weigh(this.data, this.state, measure);
@@ -58,7 +58,7 @@ class App {
     this.update({ zoom: pathOf(frame).map((one) => one.location) });
   }
 
-  // Show a state, at once if all it needs is there.
+  // Shows a state. This happens at once if all columns are loaded.
   become(state) {
     this.wanted = state;
     const missing = missingColumns(this.data, state);
@@ -103,7 +103,7 @@ class App {
     else if (differs("search", "sort") && this.table.rows) this.table.fill();
   }
 
-  // The graph answers at once; the table, which adds up the whole tree, when that has been seen.
+  // The graph is drawn at once. The table adds up the whole tree, so it follows after the graph is visible.
   showTableSoon() {
     clearTimeout(this.tableTimer);
     requestAnimationFrame(() => {

@@ -1,11 +1,11 @@
-// names.js: what locations are called and belong to, and which of them a search finds.
+// names.js: the names of locations, what they belong to, and which of them a search finds.
 
 class Names {
   constructor(data) {
     this.header = data.header;
     this.places = data.places;
     this.count = data.places.file.length;
-    this.imports = this.count; // the location of the frame that stands for all imports
+    this.imports = this.count; // the location of the frame for all imports
     this.texts = null;
   }
 
@@ -30,7 +30,7 @@ class Names {
     return this.header.packageOfFile[this.places.file[location]];
   }
 
-  // For each location the first one of the same line: a comprehension may be a function of its own.
+  // Finds for each location the first location of the same line. A comprehension may be a function of its own.
   lines() {
     const first = new Map(),
       lines = new Int32Array(this.count);
@@ -42,12 +42,12 @@ class Names {
     return lines;
   }
 
-  // A number by which frames of one function have one colour.
+  // A number that chooses the shade of a location's colour.
   shade(location) {
     return location === this.imports ? 0 : this.places.function[location] + location;
   }
 
-  // The function, or the file where the function is not known.
+  // The name of the function, or the file if the function is not known.
   label(location) {
     if (location === 0) return "all";
     if (location === this.imports) return "imports";
@@ -59,14 +59,14 @@ class Names {
     return `${this.file(location)}:${this.line(location)}`;
   }
 
-  // A byte for each location: 1 where the kind is one of those.
+  // A byte for each location: 1 if its kind is one of `kinds`.
   ofKinds(kinds) {
     const found = new Uint8Array(this.count);
     for (let location = 1; location < this.count; location++) found[location] = kinds.has(this.kind(location)) ? 1 : 0;
     return found;
   }
 
-  // A byte for each location, or null where there is nothing to search for.
+  // A byte for each location, or null if there is nothing to search for.
   search(text) {
     const accepts = matcher(text);
     if (accepts === null) return null;
@@ -81,7 +81,7 @@ class Names {
   }
 }
 
-// All words must be there, in any case; between slashes it is a regular expression.
+// All words must occur, in upper or lower case. Text between slashes is a regular expression.
 function matcher(text) {
   const trimmed = text.trim();
   if (trimmed === "") return null;
@@ -100,7 +100,7 @@ function matcher(text) {
   };
 }
 
-// What stacks with a frame that was found weigh.
+// The weight of all stacks that contain a found frame.
 function weightOfMatch(tree, found, weights) {
   const covered = new Uint8Array(tree.count);
   let weight = 0;

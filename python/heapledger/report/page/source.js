@@ -1,4 +1,4 @@
-// source.js: where the data come from: out of the page itself, or from the server that handed out the page, in pieces.
+// source.js: where the data come from: the page itself, or, in pieces, the server of the page.
 
 async function fetchPiece(address) {
   const answer = await fetch(address, { cache: "no-store" });
@@ -10,11 +10,11 @@ async function loadData() {
   if (document.documentElement.dataset.source === "served") return decodeTree(await fetchPiece("tree"));
   const text = byId("data");
   const data = await decodeTree(bytesOfText(text.textContent.trim()));
-  text.remove(); // megabytes that nobody needs twice
+  text.remove(); // megabytes that are no longer needed
   return data;
 }
 
-// The columns that a view needs and that are not there yet.
+// The columns that a view needs and that are not loaded yet.
 function missingColumns(data, state) {
   const row = data.header.moments.indexOf(state.moment);
   const wanted = state.from === null ? [state.to] : [state.from, state.to];

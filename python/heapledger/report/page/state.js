@@ -1,4 +1,4 @@
-// state.js: what is shown, as one object that the address keeps: #view=inverted&zoom=3.17.204&search=…
+// state.js: what is shown, as one object that is stored in the address: #view=inverted&zoom=3.17.204&search=…
 
 const DEFAULTS = {
   view: "icicle",
@@ -27,7 +27,7 @@ function wholeNumber(text, most) {
   return /^\d+$/.test(text) && number <= most ? number : null;
 }
 
-// Whatever the address says: values that make no sense here are left out.
+// Reads any address. Invalid values are ignored.
 function readAddress(header, hash) {
   const given = new URLSearchParams(hash.replace(/^#/, "")),
     state = initialState(header);

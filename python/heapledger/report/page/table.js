@@ -1,8 +1,8 @@
 // table.js: the same weights by function, line, file or package.
 //
-// own: allocated there; total: allocated there or by what it called, counted once where it called itself. When the
-// graph is zoomed, only stacks through the zoomed frame count. What is hidden in the graph has no row: it is its
-// caller's own, as in the graph, and imports are one row.
+// own: what the code allocated itself. total: what it or its callees allocated, counted once if it called itself. If
+// the graph is zoomed, only stacks through the zoomed frame count. Code that is hidden in the graph has no row. As in
+// the graph, its weight belongs to its caller, and all imports are one row.
 
 const GROUPS = [
   ["function", "Functions"],
@@ -12,8 +12,8 @@ const GROUPS = [
 ];
 const ROWS_AT_ONCE = 100;
 
-// Locations -> rows, and what the rows are called. The last two are for imports and for what no frame that is shown has
-// called.
+// Maps locations to rows, and names the rows. The last two rows are for imports, and for what was called by no visible
+// frame.
 function groupLocations(names, group) {
   const keys = new Int32Array(names.count).fill(-1),
     labels = [],
@@ -52,7 +52,7 @@ function restrict(tree, own, frame, inverted) {
   return kept;
 }
 
-// By row; hidden locations have none, and what is their own counts for the nearest caller that has one.
+// The sums by row. Hidden locations have no row. Their own weight counts for the nearest caller that has one.
 function sumByKey(tree, own, { keys, labels }, hidden) {
   const total = totalsOf(tree, own);
   const sums = { own: new Float64Array(labels.length), total: new Float64Array(labels.length) };
@@ -104,7 +104,7 @@ class Table {
     ];
   }
 
-  // The sums of the rows, of one side of a difference or of all there is.
+  // The sums of the rows, for one side of a difference or for everything.
   sums(own, grouped) {
     const { data, state, zoomed, frames } = this.app,
       { folding } = frames,
@@ -119,7 +119,7 @@ class Table {
     return sums;
   }
 
-  // Add up anew, then fill.
+  // Computes the sums again, then fills the table.
   show() {
     const { state, weights, names } = this.app;
     if (!this.groups.has(state.group)) this.groups.set(state.group, groupLocations(names, state.group));
@@ -143,7 +143,7 @@ class Table {
     return row.total > 0 || row.totalBefore > 0;
   }
 
-  // The column and the direction that the state says; its sort is "column" or "-column", which begins with the least.
+  // The column and the direction of the state. Its sort is "column", or "-column" to begin with the least.
   order() {
     const columns = this.columns(),
       [, minus, id] = /^(-?)(.*)$/.exec(this.app.state.sort);
@@ -213,7 +213,7 @@ class Table {
     return this.matchedKeys.has(key);
   }
 
-  // A bar beside a number, which never meet.
+  // A bar beside a number. They never overlap.
   barCell(column, part, name, text) {
     const bar = element("i", { class: name });
     bar.style.width = `${100 * Math.min(part, 1)}%`;

@@ -2,7 +2,7 @@
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
-// As size in command/_text.py.
+// Formats like `size` in command/_text.py.
 function bytesText(number) {
   const sign = number < 0 ? "−" : "";
   let rest = Math.abs(number),
@@ -13,7 +13,7 @@ function bytesText(number) {
     rest /= 1024;
     unit++;
     tenths = Math.round(10 * rest);
-    if (tenths - 10 * rest === 0.5) tenths -= tenths % 2; // from the middle to the even one
+    if (tenths - 10 * rest === 0.5) tenths -= tenths % 2; // halves are rounded to the even number
   } while (tenths >= 10000 && unit < UNITS.length - 1);
   return `${sign}${(tenths / 10).toFixed(1)} ${UNITS[unit]}`;
 }
@@ -44,7 +44,7 @@ function shareText(part, whole) {
   return `${share < 0.05 && share > 0 ? "<0.1" : share.toFixed(1)}%`;
 }
 
-// A file of a library without the place where libraries are.
+// The name of a library's file, without the folder of the libraries.
 function shownFile(name) {
   const found = /(?:\/(?:site|dist)-packages\/|\/lib(?:64)?\/python\d[\d.]*t?\/)(?!site-packages\/)(.+)$/.exec(name);
   return found === null ? name : found[1];
@@ -55,7 +55,7 @@ function shortFile(name) {
   return parts.length > 2 && !name.startsWith("<") ? parts.slice(-2).join("/") : name;
 }
 
-// Control characters, and marks that turn the direction of writing, become visible instead of being obeyed.
+// Makes control characters visible, also marks that change the direction of writing. So the browser does not obey them.
 function plainText(text) {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, (letter) => `\\u{${letter.codePointAt(0).toString(16)}}`);
 }
@@ -71,7 +71,7 @@ function element(name, attributes = {}, ...content) {
   return made;
 }
 
-// Replace what is in an element without taking the focus from a part of it that comes again, under the same data-key.
+// Replaces the content of an element. If the focused part comes again with the same data-key, it keeps the focus.
 function refill(parent, ...content) {
   const key = parent.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
   parent.replaceChildren(...content);

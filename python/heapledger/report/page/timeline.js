@@ -1,4 +1,4 @@
-// timeline.js: a series of captures over time: click for one of them, drag for what grew in between.
+// timeline.js: a series of captures over time. Click to select one, or drag to see what grew in between.
 
 const SVG = "http://www.w3.org/2000/svg";
 const PAD = { left: 64, right: 16, top: 14, bottom: 22 };
@@ -16,7 +16,7 @@ class Timeline {
     this.box = byId("timeline");
     this.captures = app.data.header.captures;
     this.dragged = null; // the capture at which a drag began
-    this.anchor = null; // the end of a range that stays when keys move the other
+    this.anchor = null; // the end of a range that stays when keys move the other end
     byId("timeline-section").hidden = app.data.header.mode !== "series";
     if (app.data.header.mode !== "series") return;
     this.box.addEventListener("pointerdown", (event) => this.down(event));
@@ -31,7 +31,7 @@ class Timeline {
     new ResizeObserver(() => this.show()).observe(this.box);
   }
 
-  // All bytes or blocks of each capture.
+  // The total bytes or blocks of each capture.
   totals() {
     const { data, state } = this.app;
     return this.captures.map((_, capture) => totalOf(data.header, state.moment, capture, state.measure));
@@ -55,7 +55,7 @@ class Timeline {
       totals = this.totals(),
       { state } = this.app;
     const rss = state.measure === "bytes" ? this.captures.map((capture) => capture.rss) : [];
-    // Resident memory would flatten the curve where most of it is not Python's.
+    // If most of the resident memory is not Python's, it would flatten the curve.
     const hasRss = rss.length > 0 && rss.every((bytes) => typeof bytes === "number" && bytes < 2 * Math.max(...totals));
     const most = Math.max(...totals, ...(hasRss ? rss : []), 1);
     const y = (value) => height - PAD.bottom - (value / most) * (height - PAD.top - PAD.bottom);
@@ -147,7 +147,7 @@ class Timeline {
     if (from !== state.from || to !== state.to) this.app.update({ from, to });
   }
 
-  // Arrows move along; with Shift one end of a range stays where it was.
+  // Arrow keys move the selection. With Shift, one end of a range stays where it was.
   press(event) {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     const { state } = this.app;

@@ -1,4 +1,4 @@
-// tip.js: what a frame is and weighs, beside the pointer.
+// tip.js: describes a frame and its weight, beside the pointer.
 
 class Tip {
   constructor(app) {

@@ -1,8 +1,8 @@
-// values.js: what each node weighs in the chosen view.
+// values.js: the weight of each node in the chosen view.
 //
-// own: of the stacks that end at a node. In a difference there are two sides, before and after. With changes only a
-// stack weighs what it has grown or shrunk by, so what has grown most is widest; else it weighs the larger of both
-// sides, so what vanished is seen as well as what is new. Either way widths add up.
+// own: the weight of the stacks that end at a node. A difference has two sides, before and after. If only changes are
+// shown, the weight of a stack is the amount by which it grew or shrank. So the largest change is widest. Otherwise the
+// weight is the larger of both sides. So you see what vanished and what is new. In both cases widths add up.
 
 function ownValues(data, moment, capture, measure) {
   const own = new Float64Array(data.tree.count);
@@ -33,7 +33,7 @@ function sumOf(values) {
   return sum;
 }
 
-// { difference, own, onlyChanges, before, after }; the last three in a difference only.
+// { difference, own, onlyChanges, before, after }. The last three exist only in a difference.
 function weigh(data, state, measure) {
   const after = ownValues(data, state.moment, state.to, measure);
   if (state.from === null) return { difference: false, own: after };
