@@ -24,7 +24,7 @@ static inline uintptr_t instruction_of(const frame *f)
 
 static inline bool is_shim(const frame *f)
 {
-    (void)f; /* there are none in 3.11 */
+    (void)f; /* 3.11 has no shims */
     return false;
 }
 
@@ -37,7 +37,8 @@ void hl_frames_prepare(void)
 {
 }
 
-/* One GIL for all interpreters; the "current" state is its holder's, not necessarily the caller's. */
+/* All interpreters share one GIL in 3.11. The "current" state belongs to the thread that holds the GIL, which need not
+ * be the calling thread. */
 PyThreadState *hl_frames_at_once(bool attached)
 {
     return attached ? *hl_this_thread.look_at : NULL;

@@ -1,4 +1,4 @@
-/* frames_here.h: whose thread this is, from 3.12 on, included by the frames_3XX.c of these versions. */
+/* frames_here.h: the state of the calling thread, from 3.12 on. Included by the frames_3XX.c of these versions. */
 
 #ifndef HL_FRAMES_HERE_H
 #define HL_FRAMES_HERE_H

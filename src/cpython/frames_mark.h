@@ -1,30 +1,36 @@
-/* frames_mark.h: a mark on frames by which they are known again, included by each frames_3XX.c.
+/* frames_mark.h: a mark on frames, so that we recognise them later. Included by each frames_3XX.c.
  *
- * As long as a frame lives, its callers stand still, each at the instruction that called the next (jumps.h has the one
- * exception). But a frame cannot be told by its address: a call that returns and another one leave a new frame in the
- * same place. So a frame that was looked at gets a mark which the interpreter takes away when it makes a new one there.
+ * While a frame lives, its callers do not move: each stays at the instruction that called the next frame. (jumps.h
+ * describes the one exception.) But the address of a frame does not identify it: after a call returns, the next call
+ * may create a frame at the same address. So we mark each frame that we look at. The interpreter removes the mark when
+ * it creates a new frame there.
  *
- * From 3.13 on the mark is None in `f_locals`, in frames of functions. The interpreter makes these with NULL there and
- * never puts anything else: local variables of a function are found without it (PEP 667). What it does with the field:
- * an import statement passes it on as `locals`, with None for NULL; the collector visits it, and None is not its
- * business; when the frame ends it is released, which does nothing to None. So the mark shows in one place only:
- * gc.get_referents() of a frame object that has outlived its call, which lists what the collector visits, has one None
- * more. No other field would do: pointers are followed, `owner` is compared with each of its values, `return_offset`
- * and the stack pointer are set by each call, `visited` (3.14) is the collector's, and padding is not set in a new
- * frame.
+ * From 3.13 on, the mark is None in `f_locals`, in frames of functions. The interpreter creates these frames with NULL
+ * in that field and stores nothing else there, because it finds a function's local variables without it (PEP 667). The
+ * interpreter uses the field in three places:
  *
- * Frames of generators and coroutines are left alone: they live on while their callers change. So are those of modules
- * and classes, which keep their variables there, and code of a function that somebody executes with locals of his own.
+ *   - An import statement passes it on as `locals`, and passes None if it is NULL.
+ *   - The collector visits it, and ignores None.
+ *   - The end of the frame releases it, which has no effect on None.
  *
- * In 3.11 and 3.12 local variables are gathered in that field. There the mark is -2 in `stacktop`, where the
- * interpreter puts -1 in a frame that is running, because its stack pointer is in a register: a value that nothing
- * reads but to see that it is negative. A frame that calls another one by itself, not through C, and a generator that
- * yields have their stack pointer there meanwhile, and have lost the mark when they go on.
+ * So the mark is visible in one place only. gc.get_referents() lists what the collector visits. For a frame object that
+ * has outlived its call, this list has one more None. No other field would work: the interpreter follows pointers, it
+ * compares `owner` with each of its values, each call sets `return_offset` and the stack pointer, the collector uses
+ * `visited` (3.14), and a new frame does not initialise its padding.
+ *
+ * We do not mark frames of generators and coroutines, because they live on while their callers change. We do not mark
+ * frames of modules and classes, which keep their variables in this field. For the same reason we do not mark a
+ * function's code that a program executes with its own locals.
+ *
+ * In 3.11 and 3.12, `f_locals` collects local variables. There the mark is -2 in `stacktop`. The interpreter stores -1
+ * there in a running frame, because the stack pointer is in a register. The interpreter reads the value only to check
+ * that it is negative. Two kinds of frames store their stack pointer there for a while: a frame that calls another
+ * frame directly, not through C, and a generator that yields. They have lost the mark when they continue.
  */
 #ifndef HL_FRAMES_MARK_H
 #define HL_FRAMES_MARK_H
 
-/* mark: `f` is a complete frame of the calling thread. */
+/* mark() needs a complete frame of the calling thread. */
 
 #if PY_VERSION_HEX >= 0x030d0000
 

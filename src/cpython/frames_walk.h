@@ -1,10 +1,10 @@
-/* frames_walk.h: the walks over frames, included at the end of each frames_3XX.c.
+/* frames_walk.h: the walks over frames. Included at the end of each frames_3XX.c.
  *
  * The including file defines, for its version:
  *     typedef ... frame;                                   the interpreter's frame
- *     frame *current_frame(PyThreadState *)                where the thread is
+ *     frame *current_frame(PyThreadState *)                the frame that the thread runs
  *     uintptr_t instruction_of(const frame *)              the instruction it is at
- *     bool is_shim(const frame *)                          not Python code at all
+ *     bool is_shim(const frame *)                          the frame runs no Python code
  *     PyCodeObject *code_of(const frame *)                 for frames that are not shims
  *     bool is_marked(const frame *), void mark(...)        frames_mark.h
  */
