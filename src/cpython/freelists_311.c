@@ -1,9 +1,10 @@
 /* freelists_311.c: CPython 3.11 and 3.12. See freelists.h.
  *
- * These versions have no sign for a list that is disabled, so what dies is kept out of the lists (freelists_mortal.h).
- * The list of floats can look full and empty at once, because it is linked: its length is kept apart.
+ * These versions have no sign for a disabled list, so we keep dead objects out of the lists (freelists_mortal.h). The
+ * list of floats is different. It is a linked list with a separate length, so it can look full and empty at the same
+ * time.
  *
- * Tables of keys of small dicts have a list and no destructor. It is emptied whenever a dict dies.
+ * Key tables of small dicts have a list but no destructor. We empty that list whenever a dict dies.
  */
 
 #define Py_BUILD_CORE 1
@@ -108,7 +109,7 @@ static void destroy_list(PyObject *object)
     destroy(&lists, object);
 }
 
-/* The empty tuple is static and survives its destructor on 3.11, which an extension with a bug may call. */
+/* The empty tuple is static. On 3.11 it survives its destructor, which an extension with a bug may call. */
 static void destroy_tuple(PyObject *object)
 {
     if (HL_UNLIKELY(Py_SIZE(object) == 0))
@@ -117,7 +118,7 @@ static void destroy_tuple(PyObject *object)
         destroy(&tuples, object);
 }
 
-/* A dict that is watched keeps its type: its watcher sees it, and may keep it alive. */
+/* A watched dict keeps its type, because its watcher sees the dict and may keep it alive. */
 static bool is_watched(PyObject *object)
 {
 #if PY_VERSION_HEX >= 0x030c0000

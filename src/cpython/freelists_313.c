@@ -1,8 +1,8 @@
 /* freelists_313.c: CPython 3.13. See freelists.h.
  *
- * A length of -1 is the interpreter's own sign that a list is disabled. It sets it at its end, and every use respects
- * it. But a full collection sets those of tuples and floats to 0 again, and the one slice that is kept has no length:
- * there freelists_mortal.h and freelists_floats.h help.
+ * A length of -1 is the interpreter's own sign for a disabled list. The interpreter sets it at its end, and every use
+ * of a list respects it. There are two exceptions. A full collection sets the lengths of tuples and floats back to 0.
+ * The cached slice has no length. freelists_mortal.h and freelists_floats.h handle these.
  */
 
 #define Py_BUILD_CORE 1
@@ -36,7 +36,7 @@ static void disable_contexts(struct _Py_context_freelist *list)
     list->numfree = DISABLED;
 }
 
-/* A list that is an array. */
+/* For a list that is an array. */
 #define DISABLE(list, release)                       \
     do {                                             \
         while ((list).numfree > 0)                   \
@@ -87,7 +87,7 @@ void hl_freelists_see_to(PyInterpreterState *interpreter)
     DISABLE(lists->dictkeys, PyMem_Free);
     DISABLE(lists->async_gens, PyObject_GC_Del);
     DISABLE(lists->async_gen_asends, PyObject_GC_Del);
-    DISABLE(lists->lists, PyObject_GC_Del); /* last: this one is asked for */
+    DISABLE(lists->lists, PyObject_GC_Del); /* last: the check above reads this one */
 }
 
 void hl_freelists_turn_off(bool numbers)

@@ -1,6 +1,7 @@
 /* freelists_314.c: CPython 3.14 and 3.15. See freelists.h.
  *
- * A size of -1 is the interpreter's own sign that a list is disabled. It sets it at its end, and every use respects it.
+ * A size of -1 is the interpreter's own sign for a disabled list. The interpreter sets it at its end, and every use of
+ * a list respects it.
  */
 
 #define Py_BUILD_CORE 1
@@ -16,7 +17,7 @@ static _Atomic bool numbers_too;
 
 typedef void visitor(struct _Py_freelist *list, void (*release)(void *));
 
-/* As the interpreter does when it clears a list. */
+/* Free an object as the interpreter does when it clears a list. */
 static void free_object(void *object)
 {
     PyTypeObject *type = Py_TYPE((PyObject *)object);
@@ -48,7 +49,7 @@ static void visit_numbers(struct _Py_freelists *lists, visitor *visit)
     visit(&lists->floats, free_object); /* last: see are_numbers_off */
 }
 
-/* All the others but the one whose entries are raw memory of the collector. */
+/* All other lists, except the one whose entries are raw memory of the collector. */
 static void visit_others(struct _Py_freelists *lists, visitor *visit)
 {
     for (int i = 0; i < PyTuple_MAXSAVESIZE; i++)
@@ -84,7 +85,7 @@ static bool are_others_off(const struct _Py_freelists *lists)
     return lists->lists.size == DISABLED;
 }
 
-/* Cheap where that is done already. Numbers may be asked for later than the others. */
+/* Cheap if the lists are off already. The user may ask for numbers later than for the others. */
 static void turn_off(PyInterpreterState *interpreter)
 {
     struct _Py_freelists *lists = &interpreter->object_state.freelists;

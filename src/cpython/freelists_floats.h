@@ -1,13 +1,13 @@
-/* freelists_floats.h: floats, for versions whose full collections turn their list on again.
+/* freelists_floats.h: floats, for versions whose full collections turn the list of floats on again.
  *
- * So the collector is asked to tell when it is done, by gc.callbacks. The including file defines
- *     void turn_off_floats(PyInterpreterState *interpreter)     cheap where that is done already
+ * We add a function to gc.callbacks, so that the collector tells us when it is done. The including file defines
+ *     void turn_off_floats(PyInterpreterState *interpreter)     cheap if the list is off already
  */
 #ifndef HL_FREELISTS_FLOATS_H
 #define HL_FREELISTS_FLOATS_H
 
 static _Atomic bool floats_too;
-static PyObject *callback; /* made once, kept for ever */
+static PyObject *callback; /* created once, never freed */
 
 static PyObject *after_collection(PyObject *self, PyObject *args)
 {
@@ -31,7 +31,7 @@ static PyObject *collector_callbacks(void)
     return callbacks;
 }
 
-/* Where that cannot be done, floats are on again after a full collection. */
+/* If this fails, floats are on again after a full collection. */
 static void watch_collections(void)
 {
     PyObject *callbacks = collector_callbacks();

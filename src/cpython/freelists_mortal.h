@@ -1,15 +1,16 @@
-/* freelists_mortal.h: destructors that keep nothing, for versions where a freelist cannot be disabled.
+/* freelists_mortal.h: destructors that keep nothing, for versions that cannot disable a freelist.
  *
- * While we trace, the destructor of a type with such a list is ours. There are two ways to go on:
+ * While we trace, each type with such a list has our destructor. It works in one of two ways:
  *
- *   - Destructors of lists, dicts and tuples keep objects of exactly their type. So the object gets another type before
- *     it dies, one that is equal in everything else. That type has the interpreter's own destructor, by which the
- *     trashcan knows the objects that it may put off.
- *   - For other types, the list is emptied when the interpreter's destructor is done.
+ *   - Destructors of lists, dicts and tuples keep only objects of exactly their type. So we give the object another
+ *     type before it dies. That type is equal in everything else. It has the interpreter's own destructor, by which the
+ *     trashcan recognises the objects whose destruction it may delay.
+ *   - For other types, we empty the list after the interpreter's destructor has run.
  *
- * Types that inherit from these while we trace inherit our destructor. They get the interpreter's back when their first
- * object dies. Another tool may put its destructor over ours: then ours stays below it and passes on after stop(). One
- * that was put there while we did not trace is left alone, and its type keeps its freelist.
+ * Types that inherit from these while we trace also inherit our destructor. We give them the interpreter's destructor
+ * when their first object dies. Another tool may put its destructor over ours. Then ours stays below it, and passes
+ * calls on after stop(). If another tool put a destructor there while we did not trace, we leave it alone, and the type
+ * keeps its freelist.
  */
 #ifndef HL_FREELISTS_MORTAL_H
 #define HL_FREELISTS_MORTAL_H
@@ -22,7 +23,7 @@ typedef struct {
     PyTypeObject *type;
     destructor ours;
     destructor original; /* NULL: not known yet */
-    PyTypeObject dying;  /* what objects of the type become */
+    PyTypeObject dying;  /* the type that a dying object gets */
 } mortal;
 
 static _Atomic bool nothing_is_kept;
@@ -56,7 +57,7 @@ static __attribute__((noinline, cold)) void destroy_other(const mortal *kind, Py
     kind->original(object);
 }
 
-/* The first way. */
+/* The first way: change the type. */
 HL_INLINE void destroy(mortal *kind, PyObject *object)
 {
     if (HL_UNLIKELY(!Py_IS_TYPE(object, kind->type) || !is_nothing_kept())) {
@@ -67,7 +68,7 @@ HL_INLINE void destroy(mortal *kind, PyObject *object)
     kind->original(object);
 }
 
-/* The second. The object is not looked at any more: it may be alive again. */
+/* The second way: empty the list. Do not look at the object after its destructor has run. It may be alive again. */
 HL_INLINE void destroy_and_empty(const mortal *kind, PyObject *object, void (*empty)(PyInterpreterState *))
 {
     kind->original(object);
@@ -75,7 +76,7 @@ HL_INLINE void destroy_and_empty(const mortal *kind, PyObject *object, void (*em
         empty(PyInterpreterState_Get());
 }
 
-/* Dead tuples are linked by their first items, one list for each length. */
+/* Dead tuples are linked through their first items. There is one list for each length. */
 static void empty_tuples_of(PyTupleObject **lists, int *lengths, int count)
 {
     for (int i = 0; i < count; i++) {
