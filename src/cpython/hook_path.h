@@ -1,8 +1,9 @@
-/* hook_path.h: what a hook does to the ledger: the way of every block. Included by hooks.c alone, which has it inline.
+/* hook_path.h: what a hook does to the ledger. Every block takes this path. Only hooks.c includes this file, so that
+ * the usual path is inline there.
  *
  *     allocate:  call the allocator
  *        |
- *     the thread holds the main GIL, and the gate is open -- no -> enter_unfavoured   by the lock (in a fork: never)
+ *     the thread holds the main GIL, and the gate is open -- no -> enter_unfavoured   with the lock (in a fork: never)
  *        | yes
  *     the thread is in a frame ----------------------------- no -> enter_unready      under <unknown>
  *        | yes
@@ -10,22 +11,22 @@
  *        | yes
  *     the map has a free slot for the block ---------------- no -> enter_unready      makes a page ready
  *        | yes
- *     count it, and write the slot                                 four exits, one usual
+ *     count it, and write the slot                                 four exits; this is the usual one
  *
- *     release:   the first question, then: the map knows the block, and counting is all -- no -> release_unready
+ *     release:   the same first question; the map knows the block, and counting is enough -- no -> release_unready
  *
  *     reallocate:  take the old block off its address (detach), call the allocator, then
- *                  enter_reallocated    the block is elsewhere, or has another size
- *                  reattach             the allocator has refused
+ *                  enter_reallocated    the block has moved, or has another size
+ *                  reattach             the allocator has failed
  *
- * Each function that enters a block says by its name when it runs:
- *     enter_allocated      after an allocation: the usual way, inline
- *     enter_unfavoured     the thread may not go in by the gate's flag
- *     enter_at_new_spot    nothing is known of this size at this instruction
- *     enter_unready        something has to be made ready: there is no frame, no page, no free slot
+ * The name of each function that enters a block says when it runs:
+ *     enter_allocated      after an allocation: the usual path, inline
+ *     enter_unfavoured     the thread may not use the gate's flag
+ *     enter_at_new_spot    no spot knows this size at this instruction
+ *     enter_unready        something is missing: a frame, a page, or a free slot
  *     enter_reallocated    after a reallocation
- *     enter_anywhere       in the gate, for the three above, wherever the thread is: our own work, too
- *     enter_at_site        in the gate, when the site is known
+ *     enter_anywhere       inside the gate, for unfavoured, unready and reallocated blocks: in any frame, also our own
+ *     enter_at_site        inside the gate, when the site is known
  */
 #ifndef HL_HOOK_PATH_H
 #define HL_HOOK_PATH_H
@@ -34,7 +35,7 @@
 #include "hooks.h"
 #include "layers.h"
 
-/* By what is known of the instruction, if we know where the program is; 0: nothing. */
+/* The site that a spot knows for this instruction and size, if we know where the program is. 0: no spot knows it. */
 HL_INLINE hl_site_id site_at_spot(const void *frame, uint64_t size)
 {
     const hl_shadow *shadow = &hl_hooks_shadow;
@@ -43,7 +44,7 @@ HL_INLINE hl_site_id site_at_spot(const void *frame, uint64_t size)
     return hl_spots_find(&hl_hooks_ledger.spots, &hl_hooks_ledger.sites, hl_frames_instruction(frame), size);
 }
 
-/* The same for `thread`, the caller's own state or NULL. */
+/* The site for a block that `thread` allocates. `thread` is the caller's own state, or NULL. */
 HL_INLINE hl_site_id site_for(PyThreadState *thread, uint64_t size)
 {
     const void *frame = thread == NULL ? NULL : hl_frames_current(thread);
@@ -57,11 +58,12 @@ HL_INLINE hl_site_id site_for(PyThreadState *thread, uint64_t size)
     return hl_hooks_site(frame, size, 0);
 }
 
-/* What a hook does to the ledger, while it holds the lock. */
+/* What a hook does to the ledger while it holds the lock. */
 
-/* A reallocation gives the lock up between taking the old block off its address and settling its fate. */
+/* A reallocation first takes the old block off its address, and later puts it back or lets it go. It releases the lock
+ * in between. This is what it remembers meanwhile. */
 typedef struct {
-    hl_site_id site; /* 0: the old block is not entered */
+    hl_site_id site; /* 0: the old block is not in the ledger */
     uint32_t clear_count;
 } detached;
 
@@ -102,8 +104,8 @@ HL_INLINE void detach(const call *c)
     c->old->site = hl_hooks_are_tracing() ? hl_ledger_detach(&hl_hooks_ledger, c->block) : 0;
 }
 
-/* The allocator has moved the block. If the ledger was cleared or stopped meanwhile, the old block is not in its totals
- * any more. */
+/* The allocator has moved the block. If the ledger was cleared or stopped meanwhile, its totals no longer include the
+ * old block. */
 HL_INLINE void enter_reallocated(const call *c)
 {
     if (c->old->site != 0 && c->old->clear_count == hl_hooks_ledger.clear_count)
@@ -111,7 +113,7 @@ HL_INLINE void enter_reallocated(const call *c)
     enter_anywhere(c);
 }
 
-/* The allocator has refused: the old block is still there. */
+/* The allocator has failed, so the old block is still there. */
 HL_INLINE void reattach(const call *c)
 {
     if (c->old->clear_count == hl_hooks_ledger.clear_count)
@@ -132,14 +134,14 @@ static void note(const call *c)
     hl_hooks_note((hl_departure){.address = c->block});
 }
 
-/* Do `act` with the lock held, or `otherwise` if it is not to be had. Nearly always the caller has the main
- * interpreter's GIL and the gate is open, and then this is a few instructions; the rest is out of line. */
+/* Call `act` with the lock held, or `otherwise` if the gate refuses. Nearly always, the caller holds the main
+ * interpreter's GIL and the gate is open. Then this takes a few instructions. The rest is out of line. */
 typedef void action(const call *c);
 
 static __attribute__((noinline)) void visit_unfavoured(action *act, action *otherwise, bool attached, call *c)
 {
     if (!hl_hooks_are_tracing())
-        return; /* the interpreter may be no more */
+        return; /* the interpreter may have ended */
     bool favoured = hl_frames_here(attached, &c->thread);
     hl_passage passage = hl_hooks_enter(favoured);
     if (HL_UNLIKELY(passage == HL_GATE_REFUSED)) {
@@ -160,14 +162,14 @@ HL_INLINE void visit(action *act, action *otherwise, bool attached, void *block,
         act(&c);
         hl_gate_leave_favoured(&hl_hooks_gate);
     } else {
-        call copy = c; /* so that the one above can stay in registers */
+        call copy = c; /* so that `c` can stay in registers */
         visit_unfavoured(act, otherwise, attached, &copy);
     }
 }
 
-/* Entering a block at a place where blocks of its size were entered before is all that is inline. What is called
- * instead is called last and returns the block, so that the hook need not save a register for it. It also sees to it
- * that there is a block: where there is none, the quick way does not lead on. */
+/* Only one case is inline: blocks of this size were entered at this place before. In every other case, the hook ends
+ * with a call of one of these functions, which returns the block. So the hook need not save a register for the block.
+ * These functions also check for NULL. The inline case needs no check, because the map has no free slot for NULL. */
 
 static __attribute__((noinline)) void *enter_at_new_spot(const void *frame, void *block, size_t size)
 {
@@ -192,7 +194,7 @@ static __attribute__((noinline, cold)) void *enter_unfavoured(bool attached, voi
     call c = {.block = (uintptr_t)block, .size = size};
     visit_unfavoured(enter_anywhere, lose, attached, &c);
     if (attached && c.thread != NULL && hl_hooks_are_tracing())
-        hl_freelists_see_to(c.thread->interp); /* we may meet this interpreter for the first time */
+        hl_freelists_see_to(c.thread->interp); /* this may be the interpreter's first call */
     return block;
 }
 
@@ -204,7 +206,7 @@ HL_INLINE void *enter_allocated(bool attached, void *block, size_t size)
     const void *frame = hl_frames_current(thread);
     if (HL_UNLIKELY(frame == NULL))
         return enter_unready(thread, block, size);
-    hl_site_id site = site_at_spot(frame, size); /* when we are not tracing we are nowhere */
+    hl_site_id site = site_at_spot(frame, size); /* 0 while we are not tracing: `here` is NULL */
     if (site == 0)
         return enter_at_new_spot(frame, block, size);
     if (HL_UNLIKELY(!hl_ledger_enter_quickly(&hl_hooks_ledger, (uintptr_t)block, site, size)))
@@ -238,7 +240,7 @@ HL_INLINE void *reallocate(int layer, PyMemAllocatorDomain which, void *block, s
     const PyMemAllocatorEx *original = &hl_layers_originals[layer][which];
     bool attached = which != PYMEM_DOMAIN_RAW;
     if (HL_UNLIKELY(hl_this_thread.inside != 0)) {
-        if (block != NULL) /* it is entered if it was allocated in a call of `free`, which is not inside */
+        if (block != NULL) /* entered only if a call of `free` allocated it: `free` does not set `inside` */
             leave_unfavoured(attached, block);
         return original->realloc(original->ctx, block, size);
     }
@@ -271,8 +273,9 @@ static __attribute__((noinline, cold)) void release_unready(const PyMemAllocator
     original->free(original->ctx, block);
 }
 
-/* An allocator that frees by another domain's allocator comes by here once more, and nothing is entered there any more.
- * So nothing is left to be done when the original has been called: it is called last. */
+/* An allocator may free a block through another domain's allocator. That call comes through here again, and does not
+ * find the block in the ledger any more. So no work is left after the call of the original, and we make that call
+ * last. */
 HL_INLINE void release(int layer, PyMemAllocatorDomain which, void *block)
 {
     const PyMemAllocatorEx *original = &hl_layers_originals[layer][which];

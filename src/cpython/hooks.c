@@ -13,7 +13,7 @@ hl_shadow hl_hooks_shadow;
 _Atomic bool hl_hooks_tracing;
 _Atomic uintptr_t hl_hooks_last_block;
 
-static hl_missed missed; /* by hooks that a fork has kept out */
+static hl_missed missed; /* what hooks could not do during a fork */
 
 hl_passage hl_hooks_enter(bool favoured)
 {
@@ -62,7 +62,8 @@ void hl_hooks_lose(uintptr_t block)
 void hl_hooks_note(hl_departure departure)
 {
     hl_missed_departure(&missed, departure);
-    /* If the fork is over, whoever held the lock over it may have looked here for the last time. */
+    /* If the fork is over, the thread that held the lock may have applied all notes before this one was there. So apply
+     * it now. */
     if (hl_lock_is_forking(&hl_hooks_gate.lock))
         return;
     hl_passage passage = hl_hooks_enter(false);
@@ -72,8 +73,8 @@ void hl_hooks_note(hl_departure departure)
 
 /* --- fork --- */
 
-/* The child of a fork has only the thread that forked. The locks are held over the fork, so that the tables are
- * whole. */
+/* The child of a fork has only the thread that forked. We hold the locks during the fork, so that the child's tables
+ * are consistent. */
 void hl_hooks_begin_fork(void)
 {
     hl_hooks_lock();
@@ -82,7 +83,7 @@ void hl_hooks_begin_fork(void)
     hl_lock_forks_here = true;
     hl_lock_begin_fork(&hl_names_pin_lock);
     hl_lock_begin_fork(&hl_hooks_gate.lock);
-    hl_os_forbid_libc(false); /* handlers of others may do what they like */
+    hl_os_forbid_libc(false); /* other tools' handlers may call the C library */
 }
 
 void hl_hooks_end_fork(bool in_child)
@@ -104,7 +105,7 @@ void hl_hooks_end_fork(bool in_child)
 
 /* --- sites --- */
 
-/* By what the stack is called. */
+/* Find the site by the locations of the stack. This is for blocks that no spot knows. */
 static __attribute__((noinline)) hl_site_id find_site_by_names(uint64_t size, uint32_t domain)
 {
     hl_ledger *ledger = &hl_hooks_ledger;
@@ -153,7 +154,7 @@ __attribute__((noinline)) hl_site_id hl_hooks_site(const void *frame, uint64_t s
     return HL_LIKELY(site != 0) ? site : find_site_with_room(frame, size, domain);
 }
 
-/* The layers above the first one are rarely used and share their code. */
+/* Layers above the first are rarely used, so they share their code. */
 static __attribute__((noinline)) void *allocate_above(int layer, PyMemAllocatorDomain which, bool zeroed, size_t count,
                                                       size_t size)
 {
@@ -170,8 +171,8 @@ static __attribute__((noinline)) void release_above(int layer, PyMemAllocatorDom
     release(layer, which, block);
 }
 
-/* The context is the original's (layers.h says why), so each domain of each layer needs functions of its own to know
- * where it is. */
+/* The context pointer is that of the original allocator (layers.h says why). It cannot tell a hook which layer and
+ * domain it serves. So each domain of each layer has its own functions. */
 #define HOOKS(name, layer, domain, above)                                \
     static void *name##_malloc(void *context, size_t size)               \
     {                                                                    \

@@ -1,14 +1,15 @@
-/* jumps.h: debuggers that make a frame go on at another line.
+/* jumps.h: debuggers that make a frame continue at another line.
  *
- * The shadow takes it that a frame which waits stands still (frames_mark.h). One thing moves it: a trace function, or
- * a callback of sys.monitoring, that sets `f_lineno` of the frame that waits for it, as pdb's `jump` does. The function
- * behind that attribute stands in a table of the frame type. Ours takes its place there, calls it and has the shadow
- * forget what it saw. It stays for good, as somebody may be inside, and costs nothing elsewhere.
+ * The shadow assumes that a waiting frame does not move (frames_mark.h). Only one thing can move it: a trace function,
+ * or a callback of sys.monitoring, sets `f_lineno` of the frame that waits for it. pdb's `jump` does so. The frame type
+ * has a table with the function behind that attribute. We replace that function with ours, which calls the original and
+ * makes the shadow forget what it saw. We never restore the original, because a thread may be inside our function.
+ * Other code pays nothing for this.
  */
 #ifndef HL_JUMPS_H
 #define HL_JUMPS_H
 
-/* To be called with an attached thread state; a second call does nothing. */
+/* Needs an attached thread state. A second call does nothing. */
 void hl_jumps_watch(void);
 
 #endif
