@@ -8,8 +8,9 @@
 #include "hooks.h"
 #include "rivals.h"
 
-/* Blocks of domain 0 share the map with those of the hooks. One that an extension reports may lie inside another, so
- * the page must be cut so fine that no two starts share a slot, whatever the size is. */
+/* Blocks of domain 0 share the map with the blocks of the hooks. A block that an extension reports may lie inside
+ * another block. So we tell the map a size of 1, whatever the real size is. Then the map cuts the page so fine that no
+ * two starts share a slot. */
 enum { SMALLEST_BLOCK = 1 };
 
 static hl_site_id site_for(PyThreadState *thread, uint64_t size, uint32_t domain)
@@ -20,7 +21,7 @@ static hl_site_id site_for(PyThreadState *thread, uint64_t size, uint32_t domain
     return hl_hooks_site(frame, size, domain);
 }
 
-/* Get the ledger's lock, by the side of the gate that is ours. */
+/* Take the ledger's lock through this thread's side of the gate. */
 static hl_passage enter_gate(PyThreadState **thread)
 {
     bool favoured = hl_frames_here(false, thread);
@@ -43,7 +44,7 @@ int hl_domains_track(unsigned int domain, uintptr_t address, size_t size)
     }
     if (hl_hooks_are_tracing()) {
         uint64_t lost = hl_hooks_ledger.lost;
-        bool fits = size <= INT64_MAX - hl_ledger_traced(&hl_hooks_ledger); /* sums are shown as signed numbers */
+        bool fits = size <= INT64_MAX - hl_ledger_traced(&hl_hooks_ledger); /* we show sums as signed numbers */
         hl_site_id site = fits ? site_for(thread, size, domain) : 0;
         hl_ledger_enter(&hl_hooks_ledger, address, SMALLEST_BLOCK, domain, site);
         result = hl_hooks_ledger.lost == lost ? HL_DOMAINS_DONE : HL_DOMAINS_NO_MEMORY;
@@ -52,9 +53,9 @@ int hl_domains_track(unsigned int domain, uintptr_t address, size_t size)
     return result;
 }
 
-/* The block that was entered last is disowned: numpy does so with what an allocator has just given it, to report it
- * under its own domain. It is one allocation, not two (unless a thread without the GIL has entered another
- * meanwhile). */
+/* An extension untracks the block that was entered last. numpy does so with a block that an allocator has just
+ * returned, to report it under its own domain. That is one allocation, not two. (If a thread without the GIL has
+ * entered another block meanwhile, it counts as two.) */
 static void disown_last(uintptr_t address)
 {
     hl_ledger_disown(&hl_hooks_ledger, address);
@@ -83,19 +84,21 @@ int hl_domains_untrack(unsigned int domain, uintptr_t address)
     return result;
 }
 
-/* What extensions call in place of the interpreter's functions. Both engines may be tracing, so theirs is always
- * called, too; it does nothing when it is not.
+/* Extensions call these instead of the interpreter's functions. Both heapledger and tracemalloc may be tracing, so we
+ * always call the interpreter's function too. It does nothing if tracemalloc is not tracing.
  *
- * Theirs are called by pointers that no sweep touches (a calling slot of ours would be one to a second copy of this
- * library in the process); they are volatile so that the compiler does not make such calls of them. */
+ * We call the interpreter's functions through pointers that no sweep changes. A normal call would go through a slot of
+ * this library, and a second copy of heapledger in the process would redirect that slot to itself. The pointers are
+ * volatile, so that the compiler does not turn these calls into normal ones. */
 static int (*volatile their_track)(unsigned int, uintptr_t, size_t) = PyTraceMalloc_Track;
 static int (*volatile their_untrack)(unsigned int, uintptr_t) = PyTraceMalloc_Untrack;
 
-/* Private, but the interpreter's own tests call it. An interpreter without it is no reason not to load. */
+/* This function is private, but the interpreter's own tests call it. The symbol is weak, so that we can load into an
+ * interpreter that lacks it. */
 extern PyObject *_PyTraceMalloc_GetTraceback(unsigned int domain, uintptr_t address) __attribute__((weak));
 static PyObject *(*volatile their_getter)(unsigned int, uintptr_t) = _PyTraceMalloc_GetTraceback;
 
-/* The worse of two answers; one engine that is not tracing does not matter. */
+/* The worse of two results. An engine that is not tracing does not count. */
 static int both(int ours, int theirs)
 {
     if (ours == HL_DOMAINS_NOT_TRACING)

@@ -31,25 +31,25 @@ bool hl_layers_are_on_top(void)
     return true;
 }
 
-/* The layers of the domain that one request comes by. Those of the raw domain say nothing of the others: the
- * interpreter's own allocator for objects hands large requests on to it. */
+/* The layers of the domain that one request reaches. Calls that reach the raw domain's layers say nothing about the
+ * other domains, because the interpreter's own allocator for objects passes large requests on to the raw one. */
 static uint32_t layers_called(PyMemAllocatorDomain which, const PyMemAllocatorEx *top, size_t size)
 {
     enum { ALL = (1 << HL_LAYERS) - 1 };
     hl_this_thread.probed[which] = 0;
     void *block = top->malloc(top->ctx, size);
     if (block == NULL)
-        return ALL; /* in doubt, not twice */
+        return ALL; /* we do not know, so put no second layer there */
     top->free(top->ctx, block);
     return hl_this_thread.probed[which];
 }
 
 void hl_layers_survey(hl_survey survey[HL_LAYER_DOMAINS])
 {
-    /* Small and large to the interpreter, and to whoever keeps a reserve; but not so large that the C library maps
-     * pages for it, which would change its thresholds for good. */
+    /* Small and large requests, for the interpreter and for tools that keep a reserve. None is so large that the C
+     * library maps pages for it, because that would change its thresholds permanently. */
     static const size_t sizes[] = {1, 64, 512, 4096, 65536};
-    hl_this_thread.inside++; /* hooks of ours pass through, and say that they were called */
+    hl_this_thread.inside++; /* our hooks pass calls through and note that they were called */
     for (int i = 0; i < HL_LAYER_DOMAINS; i++) {
         hl_survey *found = &survey[domains[i]];
         *found = (hl_survey){.always = true};
@@ -70,9 +70,9 @@ static bool is_over(int layer, PyMemAllocatorDomain which, const PyMemAllocatorE
     return memcmp(&hl_layers_originals[layer][which], allocator, sizeof *allocator) == 0;
 }
 
-/* A layer to be put over `top`, which reaches the layers of `reached`: the one that was there before, or one that was
- * never used. If there is none, one that is not reached: there were so many allocators on top that another one will not
- * come back. */
+/* Choose a layer to put over `top`. Calls to `top` already reach the layers in `reached`. Prefer the layer that was
+ * over `top` before, then a layer that was never used. If there is none, reuse a layer that calls do not reach. By
+ * then, so many allocators were on top that the one below that layer is not expected to come back. */
 static int choose_layer(PyMemAllocatorDomain which, const PyMemAllocatorEx *top, uint32_t reached)
 {
     static int last[HL_LAYER_DOMAINS];
@@ -98,7 +98,7 @@ static void put_over(PyMemAllocatorDomain which, const PyMemAllocatorEx *top, ui
     if (!is_over(layer, which, top)) {
         hl_layers_originals[layer][which] = *top;
         if (hl_os_has_barrier())
-            hl_os_barrier(); /* whoever sees the hook, sees what it is put over */
+            hl_os_barrier(); /* a thread that sees the hook also sees its original */
     }
     PyMemAllocatorEx ours = hl_layers_hooks[layer][which];
     ours.ctx = top->ctx;
@@ -150,7 +150,7 @@ void hl_layers_lift_object_malloc(void (*what)(void *), void *argument)
     bool alone = PyInterpreterState_Next(PyInterpreterState_Head()) == NULL;
     bool lift = alone && layer != NO_LAYER;
     if (lift) {
-        lifted = ours; /* blocks freed meanwhile still pass by us */
+        lifted = ours; /* blocks that are freed meanwhile still reach our hook */
         lifted.malloc = hl_layers_originals[layer][PYMEM_DOMAIN_OBJ].malloc;
         PyMem_SetAllocator(PYMEM_DOMAIN_OBJ, &lifted);
     }

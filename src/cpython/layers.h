@@ -1,20 +1,25 @@
-/* layers.h: how our hooks get over the interpreter's allocators, and how they get there again.
+/* layers.h: how we put our hooks over the interpreter's allocators, and how we put them back.
  *
- * Other tools hook allocators too, above ours and below, and one that stops may put back what it once found, without
- * ours. So from time to time we look whether calls still come by, and if not we put our hooks on top. Only a call can
- * tell, and it may be wrong: an allocator above ours may serve some requests by itself. Then ours would be in the chain
- * twice, and the lower ones must not lead to what the upper ones were put over, or the chain would be a circle. Hence
- * layers: each is a set of functions of its own, with originals of its own that do not change.
+ * Other tools hook allocators too, above ours and below. A tool that stops may put back the allocators that it once
+ * found, without our hooks. So from time to time we check whether calls still reach our hooks. If not, we put our hooks
+ * on top again.
+ *
+ * Only a test call can tell, and it may be wrong, because an allocator above ours may serve some requests itself. After
+ * a wrong test, our hooks are in the chain twice. If the lower hooks called what the upper hooks were put over, the
+ * chain would be a circle. So we use layers: each layer is a separate set of functions, with its own originals, which
+ * do not change.
  *
  *     top -> layer 1 -> another tool's -> layer 0 -> pymalloc
  *
- * Which layer enters a block? The first that is called: the others are called from inside it, and pass.
+ * Which layer enters a block? The first one that is called. The others are called from inside it, and only pass the
+ * call on.
  *
- * A layer differs from the allocator that it was put over in its functions only; the context pointer is the same. So a
- * thread that copies the allocator's fields while we swap them (the raw domain, an interpreter with its own GIL) sees
- * some mixture of old and new, and every mixture works.
+ * A layer differs only in its functions from the allocator that it was put over. The context pointer is the same. So a
+ * thread may copy the allocator's fields while we swap them (in the raw domain, or in an interpreter with its own GIL).
+ * It sees some mixture of old and new fields, and every mixture works.
  *
- * Threading: as each function says. hl_layers_survey runs other tools' code: no lock may be held.
+ * Threading: each function says what it needs. hl_layers_survey runs other tools' code, so hold no lock when you call
+ * it.
  */
 #ifndef HL_LAYERS_H
 #define HL_LAYERS_H
@@ -25,37 +30,36 @@
 
 enum { HL_LAYERS = 6, HL_LAYER_DOMAINS = 3 };
 
-/* What a layer was put over, by PyMemAllocatorDomain. It is never taken away with the hooks: a thread may still be
- * inside one. */
+/* The allocator that a layer was put over, by PyMemAllocatorDomain. It stays when the hooks are removed, because a
+ * thread may still be inside a hook. */
 extern PyMemAllocatorEx hl_layers_originals[HL_LAYERS][HL_LAYER_DOMAINS];
-/* Their functions (hooks.c). The contexts are NULL. */
+/* The functions of the layers (hooks.c). The context pointers are NULL. */
 extern const PyMemAllocatorEx hl_layers_hooks[HL_LAYERS][HL_LAYER_DOMAINS];
 
-/* What was found out about one domain. */
+/* What a survey found out about one domain. */
 typedef struct {
     PyMemAllocatorEx top;
-    uint32_t reached; /* bits of the layers that calls come by */
-    bool always;      /* every call came by one */
+    uint32_t reached; /* bits of the layers that calls reach */
+    bool always;      /* every call reached a layer */
 } hl_survey;
 
-/* Is a layer of ours on top everywhere? Then there is nothing to find out. Needs an attached thread state. */
+/* Is one of our layers on top in every domain? Then no survey is needed. Needs an attached thread state. */
 bool hl_layers_are_on_top(void);
-/* Find out which layers calls come by. Needs an attached thread state. */
+/* Find out which layers calls reach. Needs an attached thread state. */
 void hl_layers_survey(hl_survey survey[HL_LAYER_DOMAINS]);
-/* Put a layer over each domain whose calls do not always come by one, unless the domain has changed since the survey.
- * Returns whether some domain's calls came by none: what was freed meanwhile is not known. Needs the tracer's
- * control. */
+/* Put a layer over each domain where some calls reach no layer, unless the domain has changed since the survey. Returns
+ * true if no call in some domain reached a layer. Then we may have missed frees there. Needs the tracer's control. */
 bool hl_layers_put(const hl_survey survey[HL_LAYER_DOMAINS]);
-/* The same before the interpreter has started, when nothing can be called yet to find out who is there. */
+/* Like hl_layers_put, before the interpreter has started, when a survey is not possible yet. */
 void hl_layers_put_before_main(void);
-/* Take the hooks off again, except where another tool has put its own on top: there they stay and pass through. Needs
- * the tracer's control. */
+/* Remove the hooks, except where another tool has put its own on top. There our hooks stay and pass calls through.
+ * Needs the tracer's control. */
 void hl_layers_remove(void);
 
-/* Call `what` while the object domain's malloc is again the one we found: the interpreter tells by that pointer whether
- * its allocator for small objects is in use. `what` must not allocate Python objects. In a process with several
- * interpreters, whose allocations could be missed meanwhile, and where another tool's hooks are on top, it is called
- * all the same, with the hooks as they are. Needs an attached thread state. */
+/* Call `what` while the object domain's malloc is the original one. The interpreter checks that pointer to find out
+ * whether its allocator for small objects is in use. `what` must not allocate Python objects. In two cases the hooks
+ * stay as they are during the call: in a process with several interpreters, because their allocations could be missed,
+ * and where another tool's hooks are on top. Needs an attached thread state. */
 void hl_layers_lift_object_malloc(void (*what)(void *), void *argument);
 
 #endif

@@ -13,16 +13,16 @@ static int look(void *unused)
 {
     (void)unused;
     atomic_store(&looks_soon, false);
-    (void)hl_tracer_see_to_hooks(false); /* no memory now: the next one tries again */
+    (void)hl_tracer_see_to_hooks(false); /* if memory ran out, the next call tries again */
     return 0;
 }
 
-/* Called by pointers that no sweep of ours or of a second copy of this library touches; volatile, so that the compiler
- * makes no plain calls of them. */
+/* We call these functions through pointers that no sweep changes, neither our own nor one of a second copy of
+ * heapledger. The pointers are volatile, so that the compiler does not turn these calls into normal ones. */
 static void (*volatile real_get_allocator)(PyMemAllocatorDomain, PyMemAllocatorEx *) = PyMem_GetAllocator;
 static void (*volatile real_set_allocator)(PyMemAllocatorDomain, PyMemAllocatorEx *) = PyMem_SetAllocator;
 
-/* Somebody has asked for the allocator since it was last set, by domain. */
+/* By domain: has another library asked for the allocator since it was last set? */
 static _Atomic bool asked_for[3];
 
 static _Atomic bool *asked_for_in(PyMemAllocatorDomain domain)
@@ -43,7 +43,7 @@ void hl_rivals_set_allocator(PyMemAllocatorDomain domain, PyMemAllocatorEx *allo
     if (puts_itself_over || !hl_tracer_is_tracing() || atomic_exchange(&looks_soon, true))
         return;
     if (Py_AddPendingCall(look, NULL) != 0)
-        atomic_store(&looks_soon, false); /* too many wait: the next snapshot will notice */
+        atomic_store(&looks_soon, false); /* too many calls are pending; the next snapshot will check */
 }
 
 static PyCFunction real_stop;
@@ -63,7 +63,7 @@ void hl_rivals_watch_stdlib(PyObject *stop)
         return;
     PyMethodDef *method = ((PyCFunctionObject *)stop)->m_ml;
     if (method->ml_flags != METH_NOARGS)
-        return; /* not what we know */
+        return; /* not the function that we know */
     real_stop = method->ml_meth;
     method->ml_meth = watched_stop;
 }
