@@ -6,7 +6,7 @@
 
 #include "hooks.h"
 
-/* Of copies of the package. They stay, as their code may. */
+/* The folders of copies of the package. We never remove one, because its code may stay. */
 typedef struct folder {
     struct folder *next;
     size_t length;

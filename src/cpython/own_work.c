@@ -1,13 +1,13 @@
 /* own_work.c: the brackets around our own work. See tracer.h.
  *
- * The process has a table of the brackets that were opened and not closed, with the threads they belong to; the frame
- * of a thread's newest one is the frame that the hooks compare with. A bracket knows itself by its id, not by what
- * stood there before it, because greenlets end brackets out of order. If the table is full, which takes a thread for
- * each place, a bracket works as long as no other one of its thread ends before it.
+ * The process has a table of all open brackets and the threads they belong to. The hooks compare with the frame of a
+ * thread's newest bracket. A bracket keeps its own id, not the frame that was set before it, because greenlets close
+ * brackets out of order. If the table is full, which takes 64 open brackets, a new bracket still works as long as no
+ * other bracket of its thread closes before it.
  *
- * The table is not thread-local, as the C library has little room for variables that are (docs/platforms.md).
+ * The table is not thread-local, because the C library has little room for thread-local variables (docs/platforms.md).
  *
- * Threading: a place belongs to the thread that has put itself there. Any thread may free it.
+ * Threading: an entry belongs to the thread that has put itself there. Any thread may free it.
  */
 
 #include "hooks.h"
@@ -18,7 +18,7 @@ enum { PLACES = 64 };
 static struct {
     _Atomic uintptr_t owner; /* a thread, by the address of its own variable; 0: free */
     const void *frame;
-    _Atomic uint64_t id; /* 0: none */
+    _Atomic uint64_t id; /* 0: no bracket */
 } open[PLACES];
 
 static uintptr_t this_thread(void)
@@ -54,7 +54,7 @@ void hl_tracer_end_own_work(const hl_own_work *work)
     uint64_t newest = 0;
     const void *frame = NULL;
     for (int place = 0; place < PLACES; place++) {
-        if (open[place].id == work->id) { /* maybe another thread's: a coroutine went on in this one */
+        if (open[place].id == work->id) { /* it may belong to another thread: a coroutine may continue in this one */
             open[place].id = 0;
             atomic_store(&open[place].owner, 0);
         } else if (is_mine(place) && open[place].id > newest) {

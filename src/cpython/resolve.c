@@ -1,7 +1,7 @@
 /* resolve.c: see resolve.h.
  *
- * Names are copied out of the code object once, line numbers decoded once per instruction; nothing is referenced and no
- * Python function is called, so this is safe inside an allocator, with or without the GIL.
+ * We copy names out of a code object once, and decode the line number of an instruction once. We keep no references and
+ * call no Python function. So this is safe inside an allocator, with or without the GIL.
  */
 
 #include "resolve.h"
@@ -11,7 +11,7 @@
 #include "frames.h"
 #include "own_code.h"
 
-/* Room for a name's UTF-8, reused under the ledger's lock. */
+/* Space for the UTF-8 of a name. It is reused under the ledger's lock. */
 static hl_region text;
 
 static hl_status intern_str(hl_names *names, PyObject *str, hl_string_id *id)
@@ -86,7 +86,7 @@ hl_site_id hl_resolve_site(hl_ledger *ledger, hl_shadow *shadow, const hl_key *k
     if (hl_names_get_location(ledger->names, key->locations[0])->is_ours)
         return hl_ledger_own_site(ledger, key->size);
     hl_site_id site = hl_ledger_site(ledger, key);
-    if (site != 0 && is_new(ledger, site)) /* stacks that are known must not cost a walk */
+    if (site != 0 && is_new(ledger, site)) /* a known stack must not cost a walk */
         set_total(ledger, site, hl_shadow_total(shadow));
     return site;
 }

@@ -1,9 +1,9 @@
 /* this_thread.c: see this_thread.h. Where the interpreter keeps the current thread state.
  *
- * From 3.12 on no header says where in the interpreter's thread-local memory the variable is. It is found by its value:
- * the word of that memory that holds the state of the thread that is looking. From 3.15 on another variable mostly has
- * the same value, but keeps it when the thread gives up the GIL: so where several words match, the thread does that for
- * a moment. If still not one word is left, the interpreter is asked each time.
+ * From 3.12 on, no header says where the variable is in the interpreter's thread-local memory. We find it by its value:
+ * it is the word in that memory that holds the state of the searching thread. From 3.15 on, another variable usually
+ * has the same value, but keeps it when the thread releases the GIL. So if several words match, the thread releases the
+ * GIL for a moment. If this does not leave exactly one word, we ask the interpreter each time.
  */
 
 #include "this_thread.h"
@@ -28,15 +28,15 @@ typedef struct {
     unsigned long offset;
 } variable;
 
-extern void *__tls_get_addr(variable *which); /* as in the ABI; no header declares it */
+extern void *__tls_get_addr(variable *which); /* the ABI defines it; no header declares it */
 
 static variable found;
-static _Atomic bool is_found; /* and then `found` does not change any more */
+static _Atomic bool is_found; /* if true, `found` does not change any more */
 
-/* Variables that may be the one. */
+/* Variables that may be the right one. */
 enum { MOST_CANDIDATES = 8 };
 typedef struct {
-    const void *state; /* what it holds */
+    const void *state; /* the value that they hold */
     size_t count;
     variable which[MOST_CANDIDATES];
 } candidates;
@@ -74,7 +74,7 @@ static int search(struct dl_phdr_info *object, size_t size, void *context)
     return 1;
 }
 
-/* Keep those that are empty while the thread has no GIL. */
+/* Keep the variables that are NULL while the thread has no GIL. */
 static void tell_apart(candidates *some)
 {
     size_t kept = 0;

@@ -1,18 +1,18 @@
-/* this_thread.h: what the hooks know of the thread that they are called by.
+/* this_thread.h: what the hooks know about the thread that calls them.
  *
- * It is one variable, so that a hook asks once where the thread's variables are.
+ * All of it is in one variable, so that a hook has to find the thread's variables only once.
  *
- * Most of what a hook has to find out first is whether the thread holds the main interpreter's GIL. The interpreter
- * keeps the current thread state in a variable: of the thread from 3.12 on, of the process before. Asking for it is a
- * call, which in a shared libpython asks the dynamic linker where the thread's copy of the variable is: four calls for
- * one load, and that twice for each block. But the copy stays where it is as long as the thread lives. So each thread
- * remembers its place and looks there.
+ * The first thing that a hook must find out is whether the thread holds the main interpreter's GIL. The interpreter
+ * keeps the current thread state in a variable, one per thread from 3.12 on, one per process before. Asking the
+ * interpreter for it is a function call. In a shared libpython, that function asks the dynamic linker where the
+ * thread's copy of the variable is. This makes four calls for one load, twice for each block. But the copy stays in the
+ * same place as long as the thread lives. So each thread remembers the place and looks there.
  *
- * A hook has a quick way only where nothing unusual goes on in the thread. While it is in a function of ours
- * (own_work.c), the hooks look at a place where there is no state. So they take the slow way, which asks
- * (hl_this_thread_state) and compares frames, and the quick way has nothing to ask.
+ * A hook can only take the quick path if nothing unusual happens in the thread. While the thread is in one of our
+ * functions (own_work.c), the hooks look at a place that holds no state. So they take the slow path, which calls
+ * hl_this_thread_state and compares frames. This way, the quick path needs no extra check.
  *
- * Threading: the thread's own.
+ * Threading: each thread has its own variable.
  */
 #ifndef HL_THIS_THREAD_H
 #define HL_THIS_THREAD_H
@@ -23,12 +23,11 @@
 #include "../core/status.h"
 
 typedef struct {
-    PyThreadState *const
-        *look_at; /* where hooks look for the state: `place` or, for the slow way, hl_this_thread_nobody */
-    PyThreadState *const *place; /* of the current thread state; NULL: not known (yet) */
-    const void *own_frame;       /* allocations made in this frame are the tracer's own: own_work.c; NULL: none */
-    uint8_t inside;              /* calls of allocators that this one is called by */
-    uint8_t probed[3];           /* by domain, bits of the layers that were called and passed through: layers.c */
+    PyThreadState *const *look_at; /* hooks look here: at `place`, or at hl_this_thread_nobody for the slow path */
+    PyThreadState *const *place;   /* where the current thread state is; NULL: not known (yet) */
+    const void *own_frame;         /* allocations in this frame are the tracer's own (own_work.c); NULL: none */
+    uint8_t inside;                /* how many calls of allocators this call is nested in */
+    uint8_t probed[3];             /* by domain: bits of the layers that passed a call on (layers.c) */
 } hl_this_thread_data;
 extern __thread hl_this_thread_data hl_this_thread;
 extern PyThreadState *const hl_this_thread_nobody;
@@ -36,15 +35,15 @@ extern PyThreadState *const hl_this_thread_nobody;
 /* Find out where the interpreter keeps thread states. Needs an attached thread state. */
 void hl_this_thread_prepare(void);
 
-/* The current state: NULL if the thread holds no GIL. In 3.11 it is that of the thread that holds the GIL, whichever it
- * is. */
+/* The current thread state, or NULL if the thread holds no GIL. In 3.11 it is the state of the thread that holds the
+ * GIL, even if that is another thread. */
 PyThreadState *hl_this_thread_state(void);
 
-/* `own_frame` is the one whose allocations are ours from now on; NULL: none. */
+/* Allocations in `own_frame` are ours from now on. NULL: no frame is ours. */
 static inline void hl_this_thread_set_own_frame(const void *own_frame)
 {
     hl_this_thread.own_frame = own_frame;
-    hl_this_thread.look_at = &hl_this_thread_nobody; /* the next one who asks puts back what is to be there */
+    hl_this_thread.look_at = &hl_this_thread_nobody; /* hl_this_thread_state restores it when no frame is ours */
 }
 
 #endif
