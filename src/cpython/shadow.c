@@ -1,8 +1,8 @@
-/* shadow.c: the shadow's memory. Its operations are in shadow_sync.h, which each frames_3XX.c compiles. */
+/* shadow.c: the memory of the shadow. Its operations are in shadow_sync.h, which each frames_3XX.c compiles. */
 
 #include "shadow.h"
 
-/* Frames kept below the window, so that returning from deep recursion finds its callers again. */
+/* The number of frames kept below the window. With them, a return from deep recursion finds its callers again. */
 enum { BELOW = 4096 };
 
 hl_status hl_shadow_open(hl_shadow *shadow, uint32_t window)

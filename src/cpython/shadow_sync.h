@@ -1,12 +1,12 @@
-/* shadow_sync.h: bringing the shadow up to date: see shadow.h. Included by each frames_3XX.c after frames_walk.h, whose
- * accessors it needs inlined. The numbered steps are those of shadow.h. */
+/* shadow_sync.h: how we update the shadow. See shadow.h, which also numbers the steps. Each frames_3XX.c includes this
+ * file after frames_walk.h, because it needs those accessors inline. */
 
 #ifndef HL_SHADOW_SYNC_H
 #define HL_SHADOW_SYNC_H
 
 #define UNKNOWN UINT32_MAX /* for `below` */
 
-/* Where the shadow would have a frame. */
+/* The hash table's entry for a frame. */
 static inline uint32_t *place_of(const hl_shadow *shadow, const frame *f)
 {
     return shadow->places + (((uintptr_t)f >> 3) * 0x9e3779b97f4a7c15u >> (64 - HL_SHADOW_PLACES_LOG2));
@@ -18,14 +18,14 @@ static inline void set_frame(hl_shadow *shadow, uint32_t at, const frame *f)
     *place_of(shadow, f) = at;
 }
 
-/* The frames up to `low` stand at other instructions than before. */
+/* The frames from `top` to `low` are at other instructions than before. */
 static inline void unresolve(hl_shadow *shadow, uint32_t low)
 {
     if (shadow->resolved <= low)
         shadow->resolved = low + 1;
 }
 
-/* Step 4, from the oldest frame with another caller, `low`, to the top. */
+/* Step 4, from `low` to the top. `low` is the oldest frame with another caller. */
 static inline void find_contexts(hl_shadow *shadow, hl_ledger *ledger, uint32_t low)
 {
     for (uint32_t i = low + 1; i-- > shadow->top;)
@@ -41,8 +41,8 @@ static inline bool arrive(hl_shadow *shadow, hl_ledger *ledger)
     return true;
 }
 
-/* Step 5. Frames below the window are not looked at: they may be gone. If they were not resolved in their time, the
- * hashes begin anew at the window's end. */
+/* Step 5. We do not look at frames below the window, because they may be gone. If they were not resolved while they
+ * were in the window, the hashes begin again at the window's end. */
 bool hl_shadow_resolve(hl_shadow *shadow, hl_ledger *ledger)
 {
     uint32_t end = shadow->top + hl_shadow_depth(shadow), i = shadow->resolved;
@@ -66,22 +66,22 @@ bool hl_shadow_resolve(hl_shadow *shadow, hl_ledger *ledger)
     }
     shadow->resolved = shadow->top;
     if (HL_UNLIKELY(code_generation != ledger->codes.code_generation)) {
-        /* Learning one location has shown that another code object died unseen: its locations are gone. */
+        /* A new location has shown that another code object died unseen. Its locations are gone. */
         hl_shadow_forget(shadow);
         return false;
     }
     return true;
 }
 
-/* A generator that has not begun yet counts as complete while it is closed or thrown into. Later frames at the same
- * instruction do not, so a shadow with such a frame is good for one use. */
+/* A generator that has not begun yet counts as complete while it is closed or an exception is thrown into it. Later
+ * frames at the same instruction do not. So a shadow with such a frame is valid for one use only. */
 static inline bool is_lasting(const frame *f)
 {
     PyCodeObject *code = code_of(f);
     return instruction_of(f) >= (uintptr_t)(_PyCode_CODE(code) + code->_co_firsttraceable);
 }
 
-/* Forget everything and walk. */
+/* Forget everything and walk the stack. */
 static bool walk_anew(hl_shadow *shadow, hl_ledger *ledger, const frame *f)
 {
     uint32_t count = 0;
@@ -108,9 +108,9 @@ static bool walk_anew(hl_shadow *shadow, hl_ledger *ledger, const frame *f)
     return arrive(shadow, ledger);
 }
 
-/* Step 2: check `need` frames from `top` on, or as many as it takes to come to one that is marked. Returns the oldest
- * one that has moved on, `top - 1` if none has. Or UINT32_MAX if these are not the frames that are there now: then
- * *last is the last that is, and has another caller; or UINT32_MAX where that cannot be said. */
+/* Step 2: check `need` frames from `top` on, or fewer if one of them is marked. Returns the oldest frame that has moved
+ * on, or `top - 1` if none has. Returns UINT32_MAX if the shadow's frames are not the frames of the stack. Then *last
+ * is the last frame that is still there, whose caller has changed, or UINT32_MAX if that is not known. */
 HL_INLINE uint32_t check(hl_shadow *shadow, uint32_t top, uint32_t need, uint32_t *last)
 {
     uint32_t have = shadow->room - top, count = need < have ? need : have, low = top - 1;
@@ -131,8 +131,9 @@ HL_INLINE uint32_t check(hl_shadow *shadow, uint32_t top, uint32_t need, uint32_
         if (++seen == end)
             break;
         const frame *expected = seen->frame, *caller = expected;
-        /* Equal to what is compared below, but loaded from the shadow: the compiler must not know, or it goes on with
-         * the frame's own link, and the processor waits for each link before it can load the next. */
+        /* `caller` comes from the shadow. The comparison below shows that it equals the frame's own link. The compiler
+         * must not know this. Otherwise it would continue with the frame's own link, and the processor would wait for
+         * each link before it can load the next frame. */
         __asm__("" : "+r"(caller));
         if (HL_UNLIKELY(f->previous != expected) && hl_frames_complete(f->previous) != expected) {
             *last = (uint32_t)(seen - 1 - shadow->seen);
@@ -150,8 +151,8 @@ HL_INLINE uint32_t check(hl_shadow *shadow, uint32_t top, uint32_t need, uint32_
     return low;
 }
 
-/* Make room on top by forgetting the oldest frames: half of what is kept for returns stays, so that this is rare.
- * `fresh` frames are to be put on `top`. Returns the new top. */
+/* Make room on top by forgetting the oldest frames. Half of the frames that are kept for returns stay, so this is rare.
+ * The caller will put `fresh` frames on `top`. Returns the new top. */
 static uint32_t make_room(hl_shadow *shadow, uint32_t top, uint32_t fresh)
 {
     uint32_t keep = (shadow->room - shadow->window) / 2 + shadow->window - fresh, to = shadow->room - keep;
@@ -178,7 +179,7 @@ uint32_t hl_shadow_total(hl_shadow *shadow)
 {
     enum { MOST_TOTAL = UINT16_MAX };
     uint32_t depth = hl_shadow_depth(shadow);
-    if (shadow->sound < shadow->room) /* what lies below the window may be of another stack */
+    if (shadow->sound < shadow->room) /* frames below the window may be of another stack */
         return depth + callers_of(shadow->seen[shadow->top + depth - 1].frame, MOST_TOTAL - depth);
     if (shadow->below == UNKNOWN)
         shadow->below = callers_of(shadow->seen[shadow->room - 1].frame, MOST_TOTAL);
@@ -186,7 +187,7 @@ uint32_t hl_shadow_total(hl_shadow *shadow)
     return total < MOST_TOTAL ? total : MOST_TOTAL;
 }
 
-/* With a window of one frame there is nothing below to check. */
+/* With a window of one frame, there are no callers to check. */
 static inline bool sync_one(hl_shadow *shadow, const frame *f)
 {
     shadow->stack_version++;
@@ -199,15 +200,16 @@ static inline bool sync_one(hl_shadow *shadow, const frame *f)
     return true;
 }
 
-/* Step 1, for one frame: where does the shadow have it, from `from` on? UINT32_MAX: nowhere, or its place was lost to
- * another one. */
+/* Step 1, for one frame: its index in the shadow, from `from` on. UINT32_MAX: it is not there, or another frame has
+ * taken its entry in the hash table. */
 static inline uint32_t find_frame(const hl_shadow *shadow, const frame *f, uint32_t from)
 {
     uint32_t at = *place_of(shadow, f);
     return at >= from && at < shadow->room && shadow->seen[at].frame == f ? at : UINT32_MAX;
 }
 
-/* A frame that is new, or as good as new, waits to be put on top. False: so many are not worth it. */
+/* Remember a frame that is new, or must be treated as new, to put it on top later. Returns false if a walk is better:
+ * there are too many such frames, or this one is not lasting. */
 static inline bool put_off(hl_shadow *shadow, const frame *f, uint32_t *fresh)
 {
     if (*fresh + 1 >= shadow->window || !is_lasting(f))
@@ -218,12 +220,12 @@ static inline bool put_off(hl_shadow *shadow, const frame *f, uint32_t *fresh)
 
 /* What the shadow and the stack have in common. */
 typedef struct {
-    uint32_t top;   /* the newest frame */
-    uint32_t low;   /* the oldest one that has moved on; top - 1: none */
-    uint32_t fresh; /* how many frames are to be put on top */
+    uint32_t top;   /* the newest common frame */
+    uint32_t low;   /* the oldest frame that has moved on; top - 1: none */
+    uint32_t fresh; /* the number of frames to put on top */
 } common;
 
-/* Steps 1 and 2. False: nothing that helps. */
+/* Steps 1 and 2. False: they have nothing useful in common. */
 HL_INLINE bool find_common(hl_shadow *shadow, const frame *f, common *found)
 {
     uint32_t from = shadow->top, fresh = 0;
@@ -241,7 +243,7 @@ HL_INLINE bool find_common(hl_shadow *shadow, const frame *f, common *found)
         }
         if (last == UINT32_MAX)
             return false;
-        /* A generator was called by another frame this time: it and what it has called are as good as new. */
+        /* Another frame has called a generator this time. Treat it, and the frames that it has called, as new. */
         for (from = last + 1; top < from; top++) {
             f = shadow->seen[top].frame;
             if (!put_off(shadow, f, &fresh))
@@ -266,12 +268,12 @@ bool hl_shadow_sync(hl_shadow *shadow, hl_ledger *ledger, const void *current)
         shadow->stack_version++;
     unresolve(shadow, found.low);
     /* Step 3. */
-    if (HL_UNLIKELY(found.fresh >= found.top)) { /* place 0 stays free: the place before `top` is one too */
+    if (HL_UNLIKELY(found.fresh >= found.top)) { /* index 0 stays free, so that `top - 1` is an index too */
         uint32_t to = make_room(shadow, found.top, found.fresh);
         found.low += to - found.top;
         found.top = to;
     }
-    uint32_t moved = found.low > found.top ? found.low : found.top; /* or has not, but calls another frame now */
+    uint32_t moved = found.low > found.top ? found.low : found.top; /* if not moved on, it calls another frame now */
     for (shadow->top = found.top; found.fresh > 0;) {
         const frame *next = shadow->pending[--found.fresh];
         set_frame(shadow, --shadow->top, next);
