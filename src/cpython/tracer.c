@@ -1,6 +1,6 @@
 /* tracer.c: see tracer.h.
  *
- * Lock order: control, then the ledger's lock, then the name table's pins.
+ * Lock order: control, then the ledger's lock, then the lock of the name table's pins.
  */
 
 #include "tracer.h"
@@ -14,7 +14,7 @@
 static _Atomic uint32_t limit = 1;
 static _Atomic bool numbers;
 
-/* Forget everything. */
+/* Stop entering blocks, and forget everything. */
 static void end_tracing(void)
 {
     hl_hooks_lock();
@@ -28,12 +28,13 @@ static void end_tracing(void)
 }
 
 bool hl_tracer_for_windows;
-static bool ends_at_exit; /* under hl_tracer_control, but for the interpreter's end, when no other thread runs */
+static bool ends_at_exit; /* needs control, except at the interpreter's end, when no other thread runs */
 
-/* The interpreter's very end: blocks are still freed after this, but nobody can ask about them any more. */
+/* Runs at the very end of the interpreter. Blocks are still freed after this, but no code can ask about them any
+ * more. */
 static void at_exit(void)
 {
-    ends_at_exit = false; /* the interpreter forgets its exit functions; it may be initialised again */
+    ends_at_exit = false; /* the interpreter forgets its exit functions, and may be initialised again */
     end_tracing();
     hl_freelists_end();
 }
@@ -45,7 +46,7 @@ static void prepare_interpreter(void)
     hl_jumps_watch();
 }
 
-/* A ledger and a shadow to begin with. */
+/* A new ledger and a new shadow, to start with. */
 typedef struct {
     hl_ledger ledger;
     hl_shadow shadow;
@@ -62,7 +63,7 @@ static hl_status prepare_beginning(uint32_t nframe, beginning *fresh)
     return status;
 }
 
-/* The hooks are there: let them enter. */
+/* The hooks are installed. From now on they enter blocks. */
 static void begin_tracing(hl_tracer_options options, const beginning *fresh)
 {
     hl_hooks_lock();
@@ -84,13 +85,13 @@ static bool clear_in_place(bool forgotten)
     if (done) {
         hl_hooks_ledger.lost += lost;
         hl_window_restart_all(&hl_hooks_ledger);
-        hl_shadow_forget(&hl_hooks_shadow); /* its locations are void */
+        hl_shadow_forget(&hl_hooks_shadow); /* its locations are no longer valid */
     }
     hl_hooks_unlock();
     return done;
 }
 
-/* Begin anew. Blocks that were in the ledger and are `forgotten` against the program's will count as lost. */
+/* Forget all entries. `forgotten`: the program did not ask for this, so the blocks in the ledger count as lost. */
 static hl_status clear(bool forgotten)
 {
     hl_ledger fresh;
@@ -105,15 +106,16 @@ static hl_status clear(bool forgotten)
     fresh.lost = old.lost + (forgotten ? hl_ledger_live_blocks(&old) : 0);
     hl_window_move_all(&old, &fresh);
     hl_hooks_ledger = fresh;
-    hl_shadow_forget(&hl_hooks_shadow); /* its locations were the old name table's */
+    hl_shadow_forget(&hl_hooks_shadow); /* its locations belong to the old name table */
     hl_hooks_unlock();
     hl_ledger_close(&old);
     return HL_OK;
 }
 
-/* Another tool that stops may put back the allocators that it found, without ours. What was freed meanwhile would stay
- * in the ledger for ever, and give its traceback to whatever is allocated there next. So all of it is forgotten. */
-static _Atomic bool is_stale; /* it could not be forgotten yet; changes under control */
+/* Another tool that stops may put back the allocators that it found, without our hooks. A block that was freed
+ * meanwhile would stay in the ledger forever, and the next block at its address would get its traceback. So we forget
+ * all entries. */
+static _Atomic bool is_stale; /* the entries could not be forgotten yet; changes under control */
 static _Atomic uint32_t interruptions;
 
 static hl_status put_hooks_back(const hl_survey survey[HL_LAYER_DOMAINS])
@@ -142,7 +144,7 @@ hl_status hl_tracer_see_to_tracing(hl_tracer_options options, const hl_survey su
     prepare_interpreter();
     hl_status status = prepare_beginning(options.nframe, &fresh);
     if (status == HL_OK) {
-        (void)hl_layers_put(survey); /* nobody traces: those that are there pass through */
+        (void)hl_layers_put(survey); /* we do not trace yet, so hooks that are there already only pass calls on */
         is_stale = false;
         atomic_store(&interruptions, 0);
         begin_tracing(options, &fresh);
@@ -163,7 +165,7 @@ void hl_tracer_finish(void)
         hl_freelists_turn_off(atomic_load(&numbers));
     else
         hl_freelists_turn_on();
-    if (PyInterpreterState_Get() != PyInterpreterState_Main()) /* whose GIL may be another one */
+    if (PyInterpreterState_Get() != PyInterpreterState_Main()) /* the main interpreter may have another GIL */
         (void)Py_AddPendingCall(finish_in_main, NULL);
 }
 
@@ -210,7 +212,7 @@ hl_status hl_tracer_start(hl_tracer_options options)
     return status;
 }
 
-static bool waits_for_interpreter; /* started before main() and not adopted yet; under control */
+static bool waits_for_interpreter; /* started before main() and not adopted yet; needs control */
 
 hl_status hl_tracer_start_before_main(hl_tracer_options options)
 {
@@ -235,7 +237,8 @@ void hl_tracer_adopt(void)
     waits_for_interpreter = false;
     if (adopt) {
         prepare_interpreter();
-        /* Allocators that the interpreter has set meanwhile are no loss: hardly anything was allocated before. */
+        /* The interpreter may have replaced the allocators meanwhile. Then start again. We lose almost nothing, because
+         * the interpreter had allocated hardly anything before. */
         if (hl_layers_put(survey) && clear(false) != HL_OK)
             hl_tracer_stop_tracing();
     }
@@ -296,7 +299,7 @@ uint64_t hl_tracer_lost(void)
     return lost;
 }
 
-/* Under the ledger's lock. */
+/* Needs the ledger's lock. */
 static void measure(hl_tracer_bytes *bytes)
 {
     const hl_ledger *ledger = &hl_hooks_ledger;
@@ -374,8 +377,9 @@ hl_status hl_tracer_capture(const hl_moment *moments, size_t count, hl_snapshot 
 {
     if (hl_tracer_is_tracing())
         hl_domains_receive(false);
-    (void)hl_tracer_see_to_hooks(false); /* no memory now: the next one tries again */
-    /* Rows are allocated without the gate, so the number of sites may have grown when it is taken: then once more. */
+    (void)hl_tracer_see_to_hooks(false); /* if memory ran out, the next call tries again */
+    /* We allocate the rows without holding the lock. More sites may exist when we take the lock again. Then we try once
+     * more, with more room. */
     for (size_t slack = 256;; slack *= 2) {
         hl_hooks_lock();
         bool tracing = hl_tracer_is_tracing();
@@ -407,7 +411,8 @@ hl_status hl_tracer_snapshot(hl_moment moment, hl_snapshot **made)
     return hl_tracer_capture(&moment, 1, made, &totals);
 }
 
-/* The snapshot is made without the lock, so the ledger may be another one when it is filled: then once more. */
+/* We create the snapshot without holding the lock. If the ledger is another one when we fill the snapshot, we try once
+ * more. */
 hl_status hl_tracer_find(uintptr_t address, uint32_t domain, hl_snapshot **found)
 {
     (void)hl_tracer_see_to_hooks(false);

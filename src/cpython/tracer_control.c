@@ -1,4 +1,4 @@
-/* tracer_control.c: control, and what happens to the tracer around a fork. See tracer_control.h. */
+/* tracer_control.c: control, and what the tracer does around a fork. See tracer_control.h. */
 
 #include "tracer_control.h"
 
@@ -9,7 +9,7 @@
 
 static hl_lock control;
 
-/* Sleep without the GIL, if this thread has one: whoever is waited for may need it. */
+/* Wait without the GIL, if this thread has one, because the thread that we wait for may need it. */
 
 static PyThreadState *without_gil(void)
 {
@@ -52,13 +52,13 @@ static void after_fork_in_parent(void)
 
 static void after_fork_in_child(void)
 {
-    hl_lock_end_fork(&control); /* whoever had it is gone */
+    hl_lock_end_fork(&control); /* the thread that had it is gone */
     hl_hooks_end_fork(true);
     hl_interpose_forked();
 }
 
-/* The C library calls the handlers that were registered first last before a fork. Ours holds locks from then on, so it
- * is registered as early as can be: when this library is loaded. */
+/* Before a fork, the C library calls the handlers in reverse order: the handler that was registered first runs last.
+ * Ours holds locks from then on. So we register it as early as possible, when this library is loaded. */
 static __attribute__((constructor)) void prepare_for_forks(void)
 {
     hl_lock_await_fork = await_fork;

@@ -1,10 +1,10 @@
-/* tracer_control.h: what the files of the tracer share: who may start and stop it, and how.
+/* tracer_control.h: what the tracer's files share: control, and the functions that start and stop the tracer.
  *
- * Whoever starts, stops or clears holds control. It waits for control without the GIL, and nothing of another tool's
- * runs while control is held: so nobody waits for ever. A fork does not take control. If another thread was just
- * starting or stopping, the child finds the tracer half started, which the next call makes good.
+ * A thread needs control to start, stop or clear the tracer. It waits for control without the GIL, and no code of other
+ * tools runs while a thread has control. So no thread waits forever. A fork does not take control. If another thread
+ * was just starting or stopping, the child finds the tracer half started. The next call repairs this.
  *
- * Threading: everything here needs control, and an attached thread state, unless it says otherwise.
+ * Threading: everything here needs control and an attached thread state, unless it says otherwise.
  */
 #ifndef HL_TRACER_CONTROL_H
 #define HL_TRACER_CONTROL_H
@@ -18,17 +18,18 @@
 void hl_tracer_take_control(void);
 void hl_tracer_give_control(void);
 
-extern bool hl_tracer_for_windows; /* a window started the tracer, and nobody else has asked for it */
+extern bool hl_tracer_for_windows; /* a window started the tracer, and nothing else needs it */
 
-/* What must be found out before control is taken, as it runs other tools' code: hl_tracer_see_to_tracing's `survey`. */
+/* Call this before you take control, because it runs other tools' code. It fills `survey` for
+ * hl_tracer_see_to_tracing. */
 void hl_tracer_prepare(hl_survey survey[HL_LAYER_DOMAINS]);
-/* Start if it is not running, else see to it that the hooks are still there. */
+/* Start the tracer if it is not running. Else make sure that the hooks are still installed. */
 hl_status hl_tracer_see_to_tracing(hl_tracer_options options, const hl_survey survey[HL_LAYER_DOMAINS]) HL_MUST_USE;
-/* What is left to be done when control was given back, and for the same reason. */
+/* Call this after you have given control back, because it may run other tools' code too. */
 void hl_tracer_finish(void);
-/* No-op when stopped. */
+/* Does nothing when stopped. */
 void hl_tracer_stop_tracing(void);
-/* Under the ledger's lock; control is not needed. */
+/* Needs the ledger's lock, but not control. */
 void hl_tracer_get_facts(hl_tracer_totals *totals);
 
 #endif

@@ -1,8 +1,7 @@
-/* tracer_windows.c: the part of tracer.h that is about windows and the program's peak, which they share
- * (core/window.h).
+/* tracer_windows.c: the part of tracer.h about windows and the program's peak, which they share (core/window.h).
  *
- * With control held the ledger stays the same one, but sites may be made between finding out how much room
- * snapshots need and taking the gate again: then once more, with more room.
+ * While we hold control, the ledger is not replaced. But new sites may appear after we have found out how much room the
+ * snapshots need, and before we take the lock again. Then we try once more, with more room.
  */
 
 #include "tracer.h"
