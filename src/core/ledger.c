@@ -10,17 +10,19 @@ typedef struct {
     hl_site_id site;
 } side_entry;
 
-/* Less than any code object: only the smallest size a block may have matters to the map. */
+/* Smaller than any code object. The map only needs a lower bound of a block's size. */
 enum { CODE_BLOCK_SIZE = 64 };
 
-/* How far the hand goes when something has no room left. And when it goes round after memory was freed: in so many
- * steps that about as many events complete a round, within limits. */
+/* STEPS_FOR_ROOM: how far the hand goes when there is no room left. The others are for the rounds of the hand after
+ * memory was freed. Each call moves it over 1/TIDIED_IN of the sites, but over at least FEWEST_STEPS and at most
+ * MOST_STEPS. So it takes about TIDIED_IN calls to pass every site once. A round that reclaims less than
+ * 1/TIDIED_FOR_NOTHING of the sites was useless. */
 enum { STEPS_FOR_ROOM = 64, FEWEST_STEPS = 64, MOST_STEPS = 1024, TIDIED_IN = 1024, TIDIED_FOR_NOTHING = 16 };
 
-/* Hidden sites have no stack; what would be their domain tells them apart. */
+/* Hidden sites have no stack. Their domain field tells them apart. */
 enum { OLD_CODE = 1, OWN_WORK = 2 };
 
-/* The fields that are no tables. */
+/* The fields that are not tables. */
 static void reset_fields(hl_ledger *ledger, uint32_t clear_count)
 {
     ledger->clear_count = clear_count;
@@ -75,7 +77,7 @@ bool hl_ledger_clear(hl_ledger *ledger)
     hl_cache_clear(&ledger->cache);
     hl_spots_clear(&ledger->spots);
     reset_fields(ledger, ledger->clear_count + 1);
-    return make_old_code_site(ledger) == HL_OK; /* in memory that is there */
+    return make_old_code_site(ledger) == HL_OK; /* the memory is already there */
 }
 
 void hl_ledger_close(hl_ledger *ledger)
@@ -122,14 +124,14 @@ void hl_ledger_remember(hl_ledger *ledger, uintptr_t instruction, hl_site_id id)
 
 bool hl_ledger_make_room(hl_ledger *ledger)
 {
-    ledger->cache.stack_version = 0; /* its stack may be reclaimed */
+    ledger->cache.stack_version = 0; /* the stack that it names may be reclaimed */
     return hl_sites_sweep(&ledger->sites, ledger->names, ledger->peak_epoch, STEPS_FOR_ROOM, true) != 0;
 }
 
 hl_site_id hl_ledger_own_site(hl_ledger *ledger, uint64_t size)
 {
     hl_site_id site;
-    ledger->cache.stack_version = 0; /* its stack may be reclaimed */
+    ledger->cache.stack_version = 0; /* the stack that it names may be reclaimed */
     if (hl_sites_intern(&ledger->sites, ledger->names, 0, size, OWN_WORK, ledger->peak_epoch, &site) != HL_OK)
         return 0;
     return site;
@@ -143,7 +145,7 @@ static inline void note_traced(hl_ledger *ledger)
     uint64_t traced = hl_ledger_traced(ledger);
     if (HL_LIKELY(traced <= tidying->traced))
         return;
-    /* A program whose memory goes up and down all the time has its sites looked at in vain but once. */
+    /* If the memory of a program goes up and down all the time, do not send the hand round in vain more than once. */
     if (!tidying->idly || traced > 2 * tidying->traced)
         tidying->traced = traced;
 }
@@ -155,7 +157,7 @@ static bool is_time_to_tidy(const hl_ledger *ledger)
            ledger->peak > tidying->peak + tidying->peak / 4 || tidying->anew;
 }
 
-/* A few steps of the hand, until it has come by every site twice: the second time it takes those that are dead. */
+/* Move the hand a few steps, until it has passed every site twice. The second time, it reclaims the dead ones. */
 static void tidy_sites(hl_ledger *ledger)
 {
     hl_tidying *tidying = &ledger->tidying;
@@ -172,7 +174,7 @@ static void tidy_sites(hl_ledger *ledger)
     steps = steps < tidying->steps ? steps : tidying->steps;
     tidying->reclaimed += hl_sites_sweep(&ledger->sites, ledger->names, ledger->peak_epoch, steps, false);
     tidying->steps -= steps;
-    ledger->cache.stack_version = 0; /* its stack may be reclaimed */
+    ledger->cache.stack_version = 0; /* the stack that it names may be reclaimed */
     if (tidying->steps != 0 && table->count > ledger->sites.few)
         return;
     *tidying = (hl_tidying){.traced = hl_ledger_traced(ledger),
@@ -182,7 +184,8 @@ static void tidy_sites(hl_ledger *ledger)
     hl_spots_shrink(&ledger->spots, table->count);
 }
 
-/* Stacks that waited for a snapshot to go. As long as it is there, the first look tells. */
+/* Reclaim stacks that waited until a snapshot was freed. While the snapshot lives, the first step reclaims nothing, and
+ * we stop there. */
 static void tidy_limbo(hl_names *names)
 {
     if (hl_names_sweep(names, 1) != 0)
@@ -281,7 +284,7 @@ void hl_ledger_enter(hl_ledger *ledger, uintptr_t address, uint64_t size, uint32
 {
     if (site == 0 || put(ledger, address, size, domain, site) != HL_OK) {
         ledger->lost++;
-        hl_ledger_leave(ledger, address, domain); /* what stood there is gone all the same */
+        hl_ledger_leave(ledger, address, domain); /* the old block at this address is gone in any case */
         return;
     }
     count_new(ledger, site);
@@ -308,7 +311,7 @@ void hl_ledger_disown(hl_ledger *ledger, uintptr_t address)
         return;
     hl_site *site = hl_sites_at(&ledger->sites, id);
     site->allocated--;
-    site->freed--; /* it leaves next */
+    site->freed--; /* hl_ledger_leave counts it as freed */
     (void)hl_ledger_leave(ledger, address, 0);
 }
 
@@ -384,7 +387,7 @@ void hl_ledger_reset_peak(hl_ledger *ledger)
     ledger->peak = hl_ledger_traced(ledger);
     ledger->below_peak = 0;
     ledger->peak_epoch += HL_EPOCH_STEP;
-    ledger->tidying.steps = 0; /* sites may be dead that were needed for the peak */
+    ledger->tidying.steps = 0; /* sites that only the old peak needed may be dead now */
     ledger->tidying.anew = true;
 }
 

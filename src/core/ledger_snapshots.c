@@ -1,10 +1,10 @@
-/* ledger_snapshots.c: what is in the ledger, at the moments that can be asked for. See ledger.h. */
+/* ledger_snapshots.c: snapshots of the ledger at its moments. See ledger.h. */
 
 #include "ledger.h"
 
 #include <string.h>
 
-/* A total that is only reached again does not move the peak: earlier stretches have precedence. */
+/* A stretch that only reaches the old peak again does not move it. The earlier stretch has precedence. */
 static bool peak_was_earlier(const hl_ledger *ledger)
 {
     return ledger->earlier_peak != NULL && ledger->earlier_peak->bytes >= ledger->peak;
