@@ -1,4 +1,4 @@
-/* map.c: what is rare: leaves, arrays of slots, finer cuts, pages that become empty. See map.h. */
+/* map.c: the rare cases: leaves, arrays of slots, finer cuts, pages that become empty. See map.h. */
 
 #include "map.h"
 
@@ -48,7 +48,7 @@ void hl_map_clear(hl_map *map)
     hl_pool_clear(map->pool);
 }
 
-/* The first address of a page, from any. */
+/* The first address of the page that contains `address`. */
 static uintptr_t start_of(uintptr_t address)
 {
     return address & ~(uintptr_t)(PAGE_BYTES - 1);
@@ -59,7 +59,7 @@ static void free_slots(hl_map *map, const hl_map_page *page, uintptr_t address)
     hl_pool_free(map->pool, hl_map_slot(page, start_of(address)), slots_bytes(hl_map_shift(page->cut)));
 }
 
-/* Cut the page finer: every block moves to the slot that holds its exact start. */
+/* Cut the page finer. Every block moves to the slot that holds its exact start. */
 static void spread(const hl_map_page *from, const hl_map_page *to, uintptr_t start)
 {
     uint32_t old_shift = hl_map_shift(from->cut);
@@ -75,7 +75,7 @@ static hl_map_cut cut_for(uintptr_t address, size_t size)
     return address & 8 ? hl_map_cut_of_shift(HL_MAP_FINEST) : hl_map_cut_for(size);
 }
 
-/* The number of an address's leaf, made if there is none; 0: no memory. */
+/* The number of an address's leaf, which is made if it does not exist. 0: no memory. */
 static uint32_t leaf_of(hl_map *map, uintptr_t address)
 {
     uint32_t *number = &map->numbers[address >> HL_MAP_LEAF_SHIFT];
@@ -92,7 +92,7 @@ static uint32_t leaf_of(hl_map *map, uintptr_t address)
     return *number;
 }
 
-/* Make the page fit, and return it; NULL: no memory. */
+/* Make the page ready for a block of this cut, and return it. NULL: no memory. */
 static hl_map_page *prepare(hl_map *map, uintptr_t address, hl_map_cut cut)
 {
     uint32_t number = leaf_of(map, address);

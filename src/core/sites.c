@@ -4,9 +4,9 @@
 
 enum { MARKS_LOG2 = 17, MARKS_BYTES = 1 << MARKS_LOG2 };
 
-/* Rebirths are many if they are more than one in so many sites that are made, and hardly any if less than one in so
- * many. A program that goes round more stacks than there is room for has nothing else; every program has some. And for
- * how many rounds a bound that was of no use is not tried again. */
+/* A round of the hand has many rebirths if more than 1 in MANY_REBORN new sites is one, and hardly any if at most 1 in
+ * HARDLY_ANY_REBORN is. If a program cycles through more stacks than there is room for, all its new sites are rebirths.
+ * Every program has some. If a bound was useless, it is not tried again for IDLE_ROUNDS rounds. */
 enum { MANY_REBORN = 2, HARDLY_ANY_REBORN = 64, IDLE_ROUNDS = 1024 };
 
 void hl_sites_open(hl_sites *sites, uint32_t most, uint32_t steps)
@@ -50,8 +50,8 @@ void hl_sites_count(hl_sites *sites, bool counted)
 
 /* Rebirths. */
 
-/* What a site and the one that is made in its place have in common. Ids may be others, and those of a stack that is
- * gone may be another's. */
+/* A hash of what a reclaimed site and its successor have in common. Ids are not part of it: the successor may have
+ * other ids, and another stack may have got the id of the reclaimed one. */
 static uint32_t hash_of(const hl_names *names, hl_stack_id stack, uint64_t size, uint32_t domain)
 {
     uint64_t content = hl_names_get_stack(names, stack)->content;
@@ -96,7 +96,7 @@ static void follow(hl_sites *sites)
     if (sites->idle_rounds > 0) {
         sites->idle_rounds--;
     } else if (many && sites->bound == HL_MOST_FEW_SITES) {
-        sites->bound = HL_FEW_SITES; /* so many come round that the most is not enough: it would be for nothing */
+        sites->bound = HL_FEW_SITES; /* even the largest bound is not enough, so it is useless */
         sites->idle_rounds = IDLE_ROUNDS;
     } else if (many) {
         sites->bound *= 2;

@@ -2,14 +2,14 @@
 
 #include "spots.h"
 
-/* 4,096 spots, 128 KB, or four times as many. More would be far away for the processor, and where there are more stacks
- * than these, following the order of the sites is faster (hl_ledger_guess). */
+/* 4,096 spots in 128 KB, or four times as many. A larger table would be too far away for the processor. With more
+ * stacks than this, following the order of the sites is faster (hl_ledger_guess). */
 enum { FEWEST = 12, MOST = 14, STEP = 2 };
 
 enum { FIRST = 1 };
 
-/* So many numbers are left when they begin again: more than one look at a stack, or all code objects that die between
- * two, can take. */
+/* When only this many numbers are left, they begin again. One look at a stack never needs so many. Neither do all code
+ * objects that die between two looks. */
 #define LEFT (UINT32_C(1) << 24)
 
 static void begin(hl_spots *spots)
@@ -33,7 +33,7 @@ static size_t call_bytes(uint32_t log2)
     return sizeof(hl_call) << log2;
 }
 
-/* Tables of another size, empty, in place of those there are, if memory can be had. */
+/* Replace the tables with empty ones of another size. False: no memory, and nothing has changed. */
 static bool set_size(hl_spots *spots, uint32_t log2, bool alone)
 {
     hl_spot *made = hl_os_map(spot_bytes(log2));
@@ -103,7 +103,7 @@ void hl_spots_miss(hl_spots *spots, size_t sites, bool is_new)
 void hl_spots_shrink(hl_spots *spots, size_t sites)
 {
     uint32_t log2 = log2_of(spots);
-    while (log2 > FEWEST && sites <= (size_t)1 << log2 >> (STEP + 1)) /* it has room for twice as many then */
+    while (log2 > FEWEST && sites <= (size_t)1 << log2 >> (STEP + 1)) /* the smaller table has room for twice as many */
         log2 -= STEP;
     if (log2 != log2_of(spots))
         resize(spots, log2);
