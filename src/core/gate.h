@@ -1,10 +1,10 @@
 /* gate.h: a lock that costs its favoured side no atomic instruction.
  *
- * Nearly every hook call is made by a thread that holds the main interpreter's GIL, so those calls exclude each other
- * already. Only the others (a thread without the GIL in the raw domain, an interpreter with its own GIL, a snapshot)
- * have to be kept apart from them. So the favoured side, of which there is one at a time, raises a flag with a plain
- * store and looks whether the gate is closed; whoever else wants in takes the lock, closes the gate, makes every
- * running thread pass a memory barrier (membarrier(2)), and waits until the flag is down:
+ * Nearly every hook call comes from a thread that holds the main interpreter's GIL, so these calls exclude each other
+ * already. Only the others must be kept apart from them: a thread without the GIL in the raw domain, an interpreter
+ * with its own GIL, a snapshot. So the favoured side, which is one thread at a time, sets a flag with a plain store and
+ * checks whether the gate is closed. Every other thread takes the lock, closes the gate, makes all running threads pass
+ * a memory barrier (membarrier(2)), and waits until the flag is cleared:
  *
  *     favoured              others
  *     inside = 1            take lock
@@ -12,12 +12,12 @@
  *              yes: take    barrier on all threads: now either we see `inside`, or they see `closed`
  *              the lock     wait until inside == 0: in
  *
- * The barrier costs microseconds, so a closed gate stays closed until the favoured side has come by a thousand times
- * with nobody else in between; meanwhile everyone uses the lock, which parks. Where the system has no such barrier, the
- * gate is closed for ever and this is a plain lock.
+ * The barrier costs microseconds. So a closed gate stays closed until the favoured side has passed a thousand times
+ * with no other thread in between. Until then, all threads use the lock, which lets them sleep. If the system has no
+ * such barrier, the gate is always closed, and this is a plain lock.
  *
- * A thread that forks holds the gate over the fork (lock.h says why that is delicate). A hook that meets it may be
- * refused.
+ * A thread that forks holds the gate during the fork (lock.h says why that is delicate). The gate may refuse a hook
+ * meanwhile.
  */
 #ifndef HL_GATE_H
 #define HL_GATE_H
@@ -26,29 +26,29 @@
 
 typedef struct {
     _Atomic uint32_t inside; /* the favoured side is in, without the lock */
-    _Atomic bool closed;     /* the favoured side has to take the lock as well */
+    _Atomic bool closed;     /* the favoured side must take the lock as well */
     hl_lock lock;
-    uint32_t passed; /* favoured passages since anyone else came by; under the lock */
+    uint32_t passed; /* favoured passages since another thread passed; needs the lock */
 } hl_gate;
 
 enum { HL_GATE_REOPEN = 1000 };
 
-/* A new gate is closed and opens by itself; both sides may use it at once. */
+/* A new gate is closed, and opens by itself. Both sides may use it immediately. */
 #define HL_GATE_INIT {.closed = true}
 
-/* How somebody got in. */
+/* How a thread got in. */
 typedef enum {
-    HL_GATE_REFUSED, /* not at all: another thread forks */
+    HL_GATE_REFUSED, /* it did not: another thread forks */
     HL_GATE_BY_FLAG,
     HL_GATE_BY_LOCK,
 } hl_passage;
 
-/* The favoured side: get in if the gate is open, and out again. That it is open says nothing about what others have
- * done: the gate is opened by the favoured side, with the lock. So the load need not acquire. */
+/* The favoured side: get in if the gate is open, and get out again. An open gate says nothing about the work of other
+ * threads, because only the favoured side opens it, with the lock. So the load need not acquire. */
 static inline bool hl_gate_try_favoured(hl_gate *gate)
 {
     atomic_store_explicit(&gate->inside, 1, memory_order_relaxed);
-    atomic_signal_fence(memory_order_seq_cst); /* the other half is the barrier in hl_gate_shut */
+    atomic_signal_fence(memory_order_seq_cst); /* pairs with the barrier in hl_gate_shut */
     if (HL_LIKELY(!atomic_load_explicit(&gate->closed, memory_order_relaxed)))
         return true;
     atomic_store_explicit(&gate->inside, 0, memory_order_release);
@@ -60,7 +60,7 @@ static inline void hl_gate_leave_favoured(hl_gate *gate)
     atomic_store_explicit(&gate->inside, 0, memory_order_release);
 }
 
-/* With the lock: keep the favoured side out. */
+/* Keep the favoured side out. Needs the lock. */
 static inline void hl_gate_shut(hl_gate *gate)
 {
     gate->passed = 0;
@@ -72,7 +72,7 @@ static inline void hl_gate_shut(hl_gate *gate)
         hl_os_pause(attempt);
 }
 
-/* A hook gets in, by the side it belongs to, or is refused. */
+/* A hook gets in through the side that it belongs to, or is refused. */
 static inline hl_passage hl_gate_enter_by(hl_gate *gate, bool favoured)
 {
     if (favoured && hl_gate_try_favoured(gate))
@@ -86,7 +86,7 @@ static inline hl_passage hl_gate_enter_by(hl_gate *gate, bool favoured)
     return HL_GATE_BY_LOCK;
 }
 
-/* Not for those who were refused. */
+/* Not for HL_GATE_REFUSED. */
 static inline void hl_gate_leave_by(hl_gate *gate, hl_passage passage)
 {
     if (HL_LIKELY(passage == HL_GATE_BY_FLAG))
@@ -95,7 +95,7 @@ static inline void hl_gate_leave_by(hl_gate *gate, hl_passage passage)
         hl_lock_give(&gate->lock);
 }
 
-/* Whoever is not a hook gets in, however long it takes. */
+/* All other code gets in, and waits as long as it takes. */
 static inline void hl_gate_enter(hl_gate *gate)
 {
     hl_lock_take(&gate->lock);
@@ -107,7 +107,8 @@ static inline void hl_gate_leave(hl_gate *gate)
     hl_lock_give(&gate->lock);
 }
 
-/* The same for a signal handler, which may have interrupted whom it would wait for. False: not at once. */
+/* Like hl_gate_enter, for a signal handler. It may have interrupted the thread that it would wait for, so it waits only
+ * briefly. False: it did not get in. */
 static inline bool hl_gate_try(hl_gate *gate)
 {
     enum { PATIENCE = 5 };
@@ -126,8 +127,7 @@ static inline bool hl_gate_try(hl_gate *gate)
             return true;
         hl_os_yield();
     }
-    atomic_store_explicit(&gate->closed, false,
-                          memory_order_relaxed); /* it is closed only when nobody is left inside */
+    atomic_store_explicit(&gate->closed, false, memory_order_relaxed); /* open again: the favoured side is inside */
     hl_lock_give(&gate->lock);
     return false;
 }

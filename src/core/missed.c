@@ -14,7 +14,7 @@ void hl_missed_allocation(hl_missed *missed, uintptr_t address)
     atomic_store(unseen(missed, address), address);
 }
 
-/* NULL: no memory. */
+/* Returns NULL if there is no memory. */
 static hl_departure_place *get_places(hl_missed *missed)
 {
     enum { BYTES = HL_MOST_DEPARTURES * sizeof(hl_departure_place) };
@@ -50,7 +50,7 @@ void hl_missed_departure(hl_missed *missed, hl_departure departure)
 static void apply_one(hl_ledger *ledger, const hl_departure *departure)
 {
     if (ledger->names == NULL)
-        return; /* closed */
+        return; /* the ledger is closed */
     if (departure->site == 0)
         (void)hl_ledger_leave(ledger, departure->address, departure->domain);
     else if (departure->clear_count == ledger->clear_count)
@@ -64,7 +64,7 @@ void hl_missed_apply(hl_missed *missed, hl_ledger *ledger)
     hl_departure_place *places = atomic_load(&missed->places);
     for (uint32_t i = 0; i < count; i++) {
         if (!atomic_load(&places[i].noted))
-            continue; /* done, or not filled yet; in the second case its block is not freed yet either */
+            continue; /* applied already, or not filled yet: then its block is not freed yet either */
         apply_one(ledger, &places[i].departure);
         atomic_store(&places[i].noted, false);
         missed->applied++;

@@ -37,15 +37,15 @@ typedef struct {
 } hl_departure_place;
 
 typedef struct {
-    _Atomic uint32_t taken; /* number of places taken; may exceed how many there are */
-    uint32_t applied;       /* places that are done */
+    _Atomic uint32_t taken; /* number of places taken; may be more than there are */
+    uint32_t applied;       /* number of places that are done */
     _Atomic uint64_t lost;  /* records lost since they were last added to the ledger's count */
     _Atomic bool any_unseen;
     _Atomic uintptr_t unseen[1 << HL_UNSEEN_LOG2]; /* blocks that were allocated in this fork and not entered */
     _Atomic(hl_departure_place *) places;          /* HL_MOST_DEPARTURES of them; mapped at the first departure */
 } hl_missed;
 
-/* `address` in domain 0; 0: not known. */
+/* `address` is in domain 0. 0: not known. */
 void hl_missed_allocation(hl_missed *missed, uintptr_t address);
 void hl_missed_departure(hl_missed *missed, hl_departure departure);
 
@@ -56,9 +56,9 @@ static inline bool hl_missed_any(const hl_missed *missed)
 
 /* `ledger` may be closed. */
 void hl_missed_apply(hl_missed *missed, hl_ledger *ledger);
-/* A fork begins. */
+/* Call this when a fork begins. */
 void hl_missed_forks(hl_missed *missed);
-/* In the child of a fork: threads that had taken a place but not filled it are gone. */
+/* Call this in the child of a fork. The threads that had taken a place but not filled it are gone. */
 void hl_missed_forked(hl_missed *missed, hl_ledger *ledger);
 
 #endif
