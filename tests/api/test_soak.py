@@ -6,6 +6,7 @@ from children import run
 
 ROUNDS = 6
 NEW = 4_000
+MOST_CACHES = 2_000_000
 
 
 def new_code(number):
@@ -42,13 +43,16 @@ def test_tables_stay_flat(work, nframe):
         for _ in range(ROUNDS):
             for number, _ in zip(numbers, range(NEW), strict=False):
                 work(number)
-            totals.append(heapledger.memory()["total"])
+            memory = heapledger.memory()
+            totals.append(memory["total"] - memory["caches"])
         assert heapledger.lost_records() == 0
         assert heapledger._validate() is None
     finally:
         heapledger.stop()
     # The tables grow until the hand that reclaims has gone round once; from then on they must not.
-    assert totals[-1] <= totals[2] * 1.1 + 200_000, totals
+    assert totals[-1] <= totals[2] * 1.1 + 50_000, totals
+    # The caches grow when many sites are looked for again, which may be late, and have a greatest size.
+    assert memory["caches"] <= MOST_CACHES
 
 
 def test_snapshots_do_not_keep_the_future():
