@@ -34,7 +34,7 @@ _CONTAINERS = {108: list, 116: tuple, 100: dict, 115: set, 122: frozenset}  # l,
 _TAGS: dict[type[Any], bytes] = {list: b"l", tuple: b"t", dict: b"d", set: b"s", frozenset: b"z"}
 
 
-def _number(value: int) -> bytes:
+def base128(value: int) -> bytes:
     """Encode an unsigned number in base 128, low digits first. All digits but the last have the high bit set."""
     digits = bytearray()
     while value > 127:
@@ -53,15 +53,15 @@ def _scalar(value: Any) -> bytes | None:
         return b"T" if value else b"F"
     if kind is int:
         raw: bytes = value.to_bytes((value + (value < 0)).bit_length() // 8 + 1, "little", signed=True)
-        return None if len(raw) > MOST_INT_BYTES else b"i" + _number(len(raw)) + raw
+        return None if len(raw) > MOST_INT_BYTES else b"i" + base128(len(raw)) + raw
     if kind is float:
         return b"f" + _FLOAT.pack(value)
     if kind is str:
         raw = value.encode("utf-8", "surrogatepass")
-        return b"u" + _number(len(raw)) + raw
+        return b"u" + base128(len(raw)) + raw
     if kind is bytes:
         raw = value
-        return b"b" + _number(len(raw)) + raw
+        return b"b" + base128(len(raw)) + raw
     return None
 
 
@@ -124,12 +124,12 @@ def encode(value: Any, path: _Path = "value", level: int = 0) -> bytes:
             parts.append(encode(item, (path, ", member %s", item), level + 1))
         parts.sort()
     # The value may have changed in the meantime. So this counts what has been encoded.
-    return b"".join((_TAGS[kind], _number(len(parts) // 2 if kind is dict else len(parts)), *parts))
+    return b"".join((_TAGS[kind], base128(len(parts) // 2 if kind is dict else len(parts)), *parts))
 
 
 def join(encoded: Mapping[str, bytes]) -> bytes:
     """Return the bytes of a dict, given {key: the bytes of its value}."""
-    parts = [_TAGS[dict], _number(len(encoded))]
+    parts = [_TAGS[dict], base128(len(encoded))]
     for key, raw in encoded.items():
         parts.append(encode(key))
         parts.append(raw)

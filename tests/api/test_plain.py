@@ -247,7 +247,7 @@ def test_members_that_are_in_each_others_way(monkeypatch):
         random.Random(1).shuffle(in_a_row)
         assert decode(encode(dict.fromkeys(in_a_row))) == dict.fromkeys(in_a_row)
     # The same key again and again does not make room for others.
-    data = b"d" + _plain._number(5000) + b"i\1\5N" * 4000
+    data = b"d" + _plain.base128(5000) + b"i\1\5N" * 4000
     data += b"".join(encode(number) + b"N" for number in range(5, 6005, 6))
     with pytest.raises(Malformed, match="more than 500 keys are numbers"):
         decode(data)

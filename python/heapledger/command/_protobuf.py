@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from heapledger import _plain
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -9,13 +11,7 @@ if TYPE_CHECKING:
 
 def varint(number: int) -> bytes:
     """A number in base 128; a negative one as 64 bits in two's complement."""
-    number &= (1 << 64) - 1
-    encoded = bytearray()
-    while number > 127:
-        encoded.append(number & 127 | 128)
-        number >>= 7
-    encoded.append(number)
-    return bytes(encoded)
+    return _plain.base128(number & (1 << 64) - 1)
 
 
 def field(number: int, value: int) -> bytes:
